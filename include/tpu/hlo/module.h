@@ -164,6 +164,7 @@ struct Region {
 
 /// Facts about one argument or result of a function beyond its value: shardings, user names, donation.
 struct Port {
+  TypeId global_type;         // spmd: the type of the whole array (the value's own type is per device); none in hlo
   ShardingId sharding;
   StringId name;              // JAX's argument or result name ("params.layers.0.w1"), may be empty
   int alias = -1;             // argument: the result it may alias (tf.aliasing_output); -1 none
