@@ -242,11 +242,15 @@ class Module {
   size_t numOps() const { return ops_.size(); }  // erased ones included
   size_t numValues() const { return values_.size(); }
   size_t numRegions() const { return regions_.size(); }
+  size_t numTypes() const { return types_.size(); }
+  size_t numShardings() const { return shardings_.size(); }
+  size_t numLiterals() const { return literals_.size(); }
   const Type& typeOf(ValueId v) const { return type(values_[v.v].type); }
 
   // --- construction and editing
   RegionId addRegion(OpId parent_op, FuncId func);
   ValueId addArg(RegionId region, TypeId type, LocId loc);
+  /// Adds a function with an empty body region (func(id).body). The caller fills result_types and ports.
   FuncId addFunc(llvm::StringRef name, bool is_private);
   /// Appends an op with results of the given types. Regions are added afterwards through addRegion(op, func), which
   /// also appends them to op.regions.
@@ -271,10 +275,21 @@ class Module {
   double getFloat(OpId op, AttrKey key, double otherwise = 0) const;
   llvm::ArrayRef<int64_t> getInts(OpId op, AttrKey key) const;  // empty when absent
   llvm::StringRef getString(OpId op, AttrKey key) const;        // empty when absent; also an enum's spelling
-  void setAttr(OpId op, Attr attr);  // replaces one of the same key
+  bool getBool(OpId op, AttrKey key, bool otherwise = false) const { return getInt(op, key, otherwise) != 0; }
+  /// Sets an attribute, replacing one of the same key. An op's attributes are kept in the order of attrs.def.
+  void setAttr(OpId op, Attr attr);
   void setInt(OpId op, AttrKey key, int64_t value);
   void setInts(OpId op, AttrKey key, llvm::ArrayRef<int64_t> value);
+  void setBool(OpId op, AttrKey key, bool value) { setInt(op, key, value); }
+  /// For kString, kText and kEnum keys; an enum's spelling must be one of enumSpellings(key).
   void setString(OpId op, AttrKey key, llvm::StringRef value);
+  void setStrings(OpId op, AttrKey key, llvm::ArrayRef<std::string> value);
+  void setLiteral(OpId op, LiteralId value);  // key `value`
+  void setSharding(OpId op, AttrKey key, ShardingId value);
+  void setAxes(OpId op, AttrKey key, MeshId mesh, llvm::ArrayRef<AxisRef> axes);
+  void setGroups(OpId op, AttrKey key, Groups value);
+  /// Copies all attributes of another op of this module.
+  void copyAttrs(OpId from, OpId to);
   void removeAttr(OpId op, AttrKey key);
 
  private:
@@ -316,5 +331,14 @@ inline bool hasTrait(Opcode opcode, Trait trait) { return (opInfo(opcode).traits
 llvm::StringRef attrName(AttrKey key);
 AttrKind attrKind(AttrKey key);
 std::optional<AttrKey> findAttrKey(llvm::StringRef name);
+/// The spellings of an enum attribute (Attr::i indexes them); empty for other kinds.
+llvm::ArrayRef<llvm::StringRef> enumSpellings(AttrKey key);
+
+/// Attr::i of comparison_direction, in the order of its spellings.
+enum class Comparison : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
+/// Attr::i of compare_type.
+enum class CompareType : uint8_t { kNoType, kFloat, kTotalOrder, kSigned, kUnsigned };
+/// Attr::i of fft_type.
+enum class FftType : uint8_t { kFft, kIfft, kRfft, kIrfft };
 
 }  // namespace tpu::hlo
