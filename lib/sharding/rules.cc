@@ -17,7 +17,7 @@ void emptyMaps(const RuleInput& in, OpRule& rule) {
   for (size_t i = 0; i < in.op.results.size(); ++i) rule.results[i].resize(in.result(i).rank());
 }
 
-void shareAllDims(OpRule& rule, const hlo::Type& type, llvm::MutableArrayRef<TensorFactors*> tensors) {
+void shareAllDims(OpRule& rule, const hlo::Type& type, llvm::ArrayRef<TensorFactors*> tensors) {
   for (int64_t d = 0; d < type.rank(); ++d) {
     int f = rule.addFactor(type.dims[d]);
     for (TensorFactors* t : tensors) {

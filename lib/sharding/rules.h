@@ -42,7 +42,7 @@ void identityRule(const RuleInput&, OpRule&);
 void rngRule(const RuleInput&, OpRule&);
 
 /// Adds one factor per dim of `type`, shared with every listed tensor of the same dims.
-void shareAllDims(OpRule& rule, const hlo::Type& type, llvm::MutableArrayRef<TensorFactors*> tensors);
+void shareAllDims(OpRule& rule, const hlo::Type& type, llvm::ArrayRef<TensorFactors*> tensors);
 /// Resizes operand and result maps to the op's ranks, all dims whole.
 void emptyMaps(const RuleInput& in, OpRule& rule);
 
