@@ -14,6 +14,11 @@
 
 namespace tpu::target {
 
+/// An instruction that yields n FIFO or accumulator entries delivers entry i (from 0) at issue + latency + i * interval / n.
+/// Every MXU instruction takes its unit for its own interval, the lane panels of a side of 256 each for itself: with two
+/// panels, 16 rows of bf16 take 2 x 4 cycles. vmatpush and vlatch go to the loading path, which runs beside vmatmul: pushes
+/// wait for pushes, multiplications for multiplications; a latch waits for the pushes before it (their latency), and a
+/// multiplication for the latch before it.
 struct Timing {
   int latency = 1;   // cycles from issue until the result may be used without a stall
   int interval = 1;  // cycles until the same unit (slot for ALUs, unit for XLU/EUP/MXU) takes the next
