@@ -4,7 +4,8 @@
 //
 // All arrays stand in isa::defaultLayout of their dims. Dims of one spec share a rank; an input dimension is the shape's or
 // 1 (broadcast). Kernel parameters: the inputs in order (kHbm, or kSmem for scalar inputs), then the outputs (kHbm, or
-// kSmem where the output is rank 0).
+// kSmem where the output is rank 0). A scalar in SMEM holds the value's host bytes in the low bits of one word; writers
+// zero the upper bits, readers ignore them.
 #pragma once
 #include <cstdint>
 #include <string>
