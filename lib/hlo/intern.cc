@@ -62,9 +62,10 @@ TypeId Module::tensorType(ElementType element, llvm::ArrayRef<int64_t> dims) {
   auto equal = [&](uint32_t id) { return sameType(types_[id], TypeKind::kTensor, element, dims, {}, ""); };
   if (auto id = interner_->types.find(hash, equal)) return TypeId(*id);
   uint32_t id = static_cast<uint32_t>(types_.size());
-  Type& type = types_.emplace_back();
+  Type type;  // filled before the table grows: dims may be a view of another type's
   type.element = element;
   type.dims.assign(dims.begin(), dims.end());
+  types_.push_back(std::move(type));
   interner_->types.add(hash, id);
   return TypeId(id);
 }

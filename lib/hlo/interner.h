@@ -21,6 +21,11 @@ class StringTable {
     ids_.try_emplace(llvm::CachedHashStringRef(copy, key.hash()), id);
     return id;
   }
+  std::optional<uint32_t> find(llvm::StringRef text) const {
+    auto it = ids_.find(llvm::CachedHashStringRef(text));
+    if (it == ids_.end()) return std::nullopt;
+    return it->second;
+  }
   llvm::StringRef text(uint32_t id) const { return id < texts_.size() ? texts_[id] : llvm::StringRef(); }
   llvm::ArrayRef<llvm::StringRef> all() const { return texts_; }
 

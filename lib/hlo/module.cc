@@ -41,20 +41,26 @@ FuncId Module::addFunc(llvm::StringRef name, bool is_private) {
 OpId Module::create(RegionId region, Opcode opcode, llvm::ArrayRef<ValueId> operands,
                     llvm::ArrayRef<TypeId> results, LocId loc) {
   OpId id(static_cast<uint32_t>(ops_.size()));
-  Op& op = ops_.emplace_back();
-  op.opcode = opcode;
-  op.parent = region;
-  op.operands.assign(operands.begin(), operands.end());
-  op.loc = loc;
-  for (TypeId type : results) {
-    op.results.push_back(ValueId(static_cast<uint32_t>(values_.size())));
-    Value& value = values_.emplace_back();
-    value.type = type;
-    value.def = id;
-    value.index = static_cast<uint32_t>(op.results.size() - 1);
-    value.loc = loc;
-  }
+  Op row;  // filled before the table grows: operands may be a view of another op's row
+  row.opcode = opcode;
+  row.parent = region;
+  row.operands.assign(operands.begin(), operands.end());
+  row.loc = loc;
+  ops_.push_back(std::move(row));
+  for (TypeId type : results) addResult(id, type);
   return id;
+}
+
+ValueId Module::addResult(OpId id, TypeId type) {
+  Op& op = ops_[id.v];
+  ValueId result(static_cast<uint32_t>(values_.size()));
+  Value& value = values_.emplace_back();
+  value.type = type;
+  value.def = id;
+  value.index = static_cast<uint32_t>(op.results.size());
+  value.loc = op.loc;
+  op.results.push_back(result);
+  return result;
 }
 
 OpId Module::append(RegionId region, Opcode opcode, llvm::ArrayRef<ValueId> operands,
@@ -102,8 +108,10 @@ void Module::erase(OpId id) {
 }
 
 FuncId Module::findFunc(llvm::StringRef name) const {
+  std::optional<uint32_t> text = interner_->strings.find(name);
+  if (!text) return FuncId();
   for (size_t i = 0; i < funcs.size(); ++i)
-    if (string(funcs[i].name) == name) return FuncId(static_cast<uint32_t>(i));
+    if (funcs[i].name.v == *text) return FuncId(static_cast<uint32_t>(i));
   return FuncId();
 }
 

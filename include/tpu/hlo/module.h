@@ -259,6 +259,8 @@ class Module {
   OpId insert(RegionId region, size_t at, Opcode opcode, llvm::ArrayRef<ValueId> operands, llvm::ArrayRef<TypeId> results, LocId loc);
   /// Creates an op that is in no region's list yet: for passes that rebuild a region's `ops` vector in one sweep.
   OpId create(RegionId region, Opcode opcode, llvm::ArrayRef<ValueId> operands, llvm::ArrayRef<TypeId> results, LocId loc);
+  /// Gives an op one more result.
+  ValueId addResult(OpId op, TypeId type);
   /// Every use of `from` in ops of all regions becomes `to`. Linear in the module; passes that replace much keep a map
   /// and rewrite operands in one sweep instead (replaceUses).
   void replaceAllUses(ValueId from, ValueId to);

@@ -1,0 +1,144 @@
+// Rules of collectives. Groups are replica_groups as the program listed them, or, in stage spmd, mesh axes.
+#include "check.h"
+
+namespace tpu::hlo {
+namespace {
+
+llvm::Error needGroups(OpCheck& c) {
+  const Attr* attr = c.m.findAttr(c.id, AttrKey::replica_groups);
+  if (!attr) return llvm::Error::success();
+  int64_t devices = c.m.num_partitions * c.m.num_replicas;
+  std::vector<int64_t> ids;
+  for (int64_t id : attr->groups.ids)
+    if (id != -1) ids.push_back(id);
+  llvm::sort(ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || (devices > 1 && ids[i] >= devices))
+      return c.fail("replica_groups name device " + llvm::Twine(ids[i]) + " of " + llvm::Twine(devices));
+    if (i && ids[i] == ids[i - 1]) return c.fail("replica_groups name device " + llvm::Twine(ids[i]) + " twice");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error begin(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  return needGroups(c);
+}
+
+bool groupsKnown(OpCheck& c) {
+  if (c.has(AttrKey::axes)) return true;
+  const Attr* attr = c.m.findAttr(c.id, AttrKey::replica_groups);
+  return attr && attr->groups.cols > 0;
+}
+
+size_t index(int64_t dim) { return static_cast<size_t>(dim); }
+
+}  // namespace
+
+int64_t groupSize(const Module& module, OpId op) {
+  if (const Attr* axes = module.findAttr(op, AttrKey::axes)) {
+    int64_t size = 1;
+    for (const AxisRef& axis : axes->axes) size *= axis.size;
+    return size;
+  }
+  const Attr* groups = module.findAttr(op, AttrKey::replica_groups);
+  if (groups && groups->groups.cols > 0) return groups->groups.cols;
+  return module.num_partitions * module.num_replicas;
+}
+
+llvm::Error ruleAllReduce(OpCheck& c) {
+  if (auto e = begin(c)) return e;
+  if (c.op.opcode == Opcode::all_reduce) {
+    llvm::SmallVector<ElementType, 1> elements;
+    if (auto e = c.needReducer(0, 1, elements)) return e;
+  }
+  for (size_t i = 0; i < c.numIn(); ++i) {
+    ElementType element = i < c.numOut() ? c.out(i).element : c.in(i).element;
+    c.yield(element, c.in(i).dims);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error ruleAllGather(OpCheck& c) {
+  if (auto e = begin(c)) return e;
+  int64_t dim = c.num(AttrKey::all_gather_dim, -1);
+  for (size_t i = 0; i < c.numIn(); ++i) {
+    if (auto e = c.needDim(AttrKey::all_gather_dim, c.in(i).rank())) return e;
+    Type type = c.in(i);
+    int64_t& size = type.dims[index(dim)];
+    if (groupsKnown(c) && size != kDynamicDim) size *= groupSize(c.m, c.id);
+    else if (i < c.numOut() && c.out(i).rank() == type.rank()) size = c.out(i).dims[index(dim)];
+    c.yield(std::move(type));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error ruleReduceScatter(OpCheck& c) {
+  if (auto e = begin(c)) return e;
+  int64_t dim = c.num(AttrKey::scatter_dimension, -1);
+  llvm::SmallVector<ElementType, 1> elements;
+  if (auto e = c.needReducer(0, 1, elements)) return e;
+  for (size_t i = 0; i < c.numIn(); ++i) {
+    if (auto e = c.needDim(AttrKey::scatter_dimension, c.in(i).rank())) return e;
+    Type type = c.in(i);
+    int64_t& size = type.dims[index(dim)];
+    if (groupsKnown(c) && size != kDynamicDim) {
+      int64_t group = groupSize(c.m, c.id);
+      if (size % group) return c.fail("dimension of " + llvm::Twine(size) + " does not divide into " + llvm::Twine(group) + " parts");
+      size /= group;
+    } else if (i < c.numOut() && c.out(i).rank() == type.rank()) {
+      size = c.out(i).dims[index(dim)];
+    }
+    if (i < c.numOut()) type.element = c.out(i).element;
+    c.yield(std::move(type));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error ruleAllToAll(OpCheck& c) {
+  if (auto e = begin(c)) return e;
+  int64_t count = c.num(AttrKey::split_count, groupSize(c.m, c.id));
+  if (count < 1) return c.fail("split_count must be positive");
+  if (groupsKnown(c) && c.has(AttrKey::split_count) && count != groupSize(c.m, c.id))
+    return c.fail("split_count = " + llvm::Twine(count) + " for groups of " + llvm::Twine(groupSize(c.m, c.id)));
+  for (size_t i = 0; i < c.numIn(); ++i) {
+    if (auto e = c.needDim(AttrKey::split_dimension, c.in(i).rank())) return e;
+    if (auto e = c.needDim(AttrKey::concat_dimension, c.in(i).rank())) return e;
+    Type type = c.in(i);
+    int64_t& split = type.dims[index(c.num(AttrKey::split_dimension))];
+    if (split != kDynamicDim) {
+      if (split % count) return c.fail("dimension of " + llvm::Twine(split) + " does not divide into " + llvm::Twine(count) + " parts");
+      split /= count;
+    }
+    int64_t& concat = type.dims[index(c.num(AttrKey::concat_dimension))];
+    if (concat != kDynamicDim) concat *= count;
+    c.yield(std::move(type));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error ruleCollectivePermute(OpCheck& c) {
+  if (auto e = begin(c)) return e;
+  if (auto e = c.needAttr(AttrKey::source_target_pairs)) return e;
+  const Groups& pairs = c.m.findAttr(c.id, AttrKey::source_target_pairs)->groups;
+  if (pairs.rows > 0 && pairs.cols != 2) return c.fail("source_target_pairs must have two columns");
+  for (size_t column : {0, 1}) {
+    std::vector<int64_t> ids;
+    for (int64_t row = 0; row < pairs.rows; ++row) ids.push_back(pairs.ids[static_cast<size_t>(2 * row) + column]);
+    llvm::sort(ids);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0) return c.fail("source_target_pairs hold a negative device");
+      if (i && ids[i] == ids[i - 1]) return c.fail(llvm::Twine(column ? "two sources send to" : "two targets receive from") + " device " + llvm::Twine(ids[i]));
+    }
+  }
+  for (size_t i = 0; i < c.numIn(); ++i) c.yield(c.in(i));
+  return llvm::Error::success();
+}
+
+llvm::Error ruleCollectiveBroadcast(OpCheck& c) {
+  if (auto e = begin(c)) return e;
+  for (size_t i = 0; i < c.numIn(); ++i) c.yield(c.in(i));
+  return llvm::Error::success();
+}
+
+}  // namespace tpu::hlo

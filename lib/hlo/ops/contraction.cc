@@ -1,0 +1,75 @@
+// Rules of dot products. The element type of the result may be wider than the operands' and is taken as stated.
+#include "check.h"
+
+namespace tpu::hlo {
+namespace {
+
+ElementType resultElement(OpCheck& c) {
+  return c.numOut() == 1 && c.out(0).kind == TypeKind::kTensor ? c.out(0).element : c.in(0).element;
+}
+
+llvm::Error needPairs(OpCheck& c, AttrKey lhs, AttrKey rhs) {
+  if (auto e = c.needLength(rhs, c.ints(lhs).size())) return e;
+  for (size_t i = 0; i < c.ints(lhs).size(); ++i) {
+    int64_t a = c.in(0).dims[static_cast<size_t>(c.ints(lhs)[i])];
+    int64_t b = c.in(1).dims[static_cast<size_t>(c.ints(rhs)[i])];
+    if (a != b && a != kDynamicDim && b != kDynamicDim)
+      return c.fail("pairs dimension " + llvm::Twine(c.ints(lhs)[i]) + " of " + c.text(c.in(0)) + " with dimension " +
+                    llvm::Twine(c.ints(rhs)[i]) + " of " + c.text(c.in(1)));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error needSide(OpCheck& c, size_t operand, AttrKey batching, AttrKey contracting) {
+  int64_t rank = c.in(operand).rank();
+  if (auto e = c.needDims(batching, rank)) return e;
+  if (auto e = c.needDims(contracting, rank)) return e;
+  for (int64_t dim : c.ints(batching))
+    if (llvm::is_contained(c.ints(contracting), dim))
+      return c.fail("dimension " + llvm::Twine(dim) + " of operand " + llvm::Twine(operand) + " is batching and contracting");
+  return llvm::Error::success();
+}
+
+}  // namespace
+
+llvm::Error ruleDotGeneral(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  constexpr AttrKey kBatch[] = {AttrKey::lhs_batching_dimensions, AttrKey::rhs_batching_dimensions};
+  constexpr AttrKey kContract[] = {AttrKey::lhs_contracting_dimensions, AttrKey::rhs_contracting_dimensions};
+  for (size_t side : {0, 1})
+    if (auto e = needSide(c, side, kBatch[side], kContract[side])) return e;
+  if (auto e = needPairs(c, kBatch[0], kBatch[1])) return e;
+  if (auto e = needPairs(c, kContract[0], kContract[1])) return e;
+  Dims dims;
+  for (int64_t dim : c.ints(kBatch[0])) dims.push_back(c.in(0).dims[static_cast<size_t>(dim)]);
+  for (size_t side : {0, 1})
+    for (int64_t d = 0; d < c.in(side).rank(); ++d)
+      if (!llvm::is_contained(c.ints(kBatch[side]), d) && !llvm::is_contained(c.ints(kContract[side]), d))
+        dims.push_back(c.in(side).dims[static_cast<size_t>(d)]);
+  c.yield(resultElement(c), dims);
+  return llvm::Error::success();
+}
+
+llvm::Error ruleDot(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  const Type& a = c.in(0);
+  const Type& b = c.in(1);
+  bool fits = a.rank() >= 1 && a.rank() <= 2 && b.rank() >= 1 && b.rank() <= 2;
+  if (fits) fits = a.dims.back() == b.dims.front() || a.dims.back() == kDynamicDim || b.dims.front() == kDynamicDim;
+  if (!fits) return c.fail("cannot multiply " + c.text(a) + " by " + c.text(b));
+  Dims dims;
+  if (a.rank() == 2) dims.push_back(a.dims[0]);
+  if (b.rank() == 2) dims.push_back(b.dims[1]);
+  c.yield(resultElement(c), dims);
+  return llvm::Error::success();
+}
+
+// Forms whose meaning stands in a text or in ragged sizes: taken as stated, refused later where nobody can run them.
+llvm::Error ruleEinsum(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needGiven()) return e;
+  c.yieldGiven();
+  return llvm::Error::success();
+}
+
+}  // namespace tpu::hlo

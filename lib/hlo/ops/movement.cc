@@ -1,0 +1,142 @@
+// Rules of operations that move values without computing: broadcast, reshape, transpose, slice, pad, concatenate ...
+#include "check.h"
+
+namespace tpu::hlo {
+
+llvm::Error ruleBroadcast(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  llvm::ArrayRef<int64_t> sizes = c.ints(AttrKey::broadcast_sizes);
+  Dims dims(sizes.begin(), sizes.end());
+  dims.append(c.in(0).dims.begin(), c.in(0).dims.end());
+  for (int64_t size : sizes)
+    if (size < 0) return c.fail("broadcast_sizes " + listText(sizes) + " holds a negative size");
+  c.yield(c.in(0).element, dims);
+  return llvm::Error::success();
+}
+
+llvm::Error ruleBroadcastInDim(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needGiven()) return e;
+  const Type& in = c.in(0);
+  const Type& out = c.out(0);
+  if (auto e = c.needLength(AttrKey::broadcast_dimensions, in.dims.size())) return e;
+  if (auto e = c.needDims(AttrKey::broadcast_dimensions, out.rank())) return e;
+  llvm::ArrayRef<int64_t> map = c.ints(AttrKey::broadcast_dimensions);
+  for (size_t i = 0; i < map.size(); ++i) {
+    int64_t from = in.dims[i], to = out.dims[static_cast<size_t>(map[i])];
+    if (from != 1 && from != to && from != kDynamicDim && to != kDynamicDim)
+      return c.fail("dimension " + llvm::Twine(i) + " of " + c.text(in) + " does not stretch to dimension " +
+                    llvm::Twine(map[i]) + " of " + c.text(out));
+  }
+  if (in.element != out.element && in.encoding.empty()) return c.fail("changes the element type");
+  c.yieldGiven();
+  return llvm::Error::success();
+}
+
+llvm::Error ruleReshape(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needGiven()) return e;
+  const Type& in = c.in(0);
+  const Type& out = c.out(0);
+  auto dynamic = [](const Type& t) { return llvm::is_contained(t.dims, kDynamicDim); };
+  if (in.element != out.element) return c.fail("changes the element type");
+  if (!dynamic(in) && !dynamic(out) && in.numElements() != out.numElements())
+    return c.fail("changes the number of elements from " + c.text(in) + " to " + c.text(out));
+  c.yieldGiven();
+  return llvm::Error::success();
+}
+
+llvm::Error ruleTranspose(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  const Type& in = c.in(0);
+  if (auto e = c.needLength(AttrKey::permutation, in.dims.size())) return e;
+  if (auto e = c.needDims(AttrKey::permutation, in.rank())) return e;
+  Type type = in;
+  for (size_t i = 0; i < in.dims.size(); ++i)
+    type.dims[i] = in.dims[static_cast<size_t>(c.ints(AttrKey::permutation)[i])];
+  c.yield(std::move(type));
+  return llvm::Error::success();
+}
+
+llvm::Error ruleSlice(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  const Type& in = c.in(0);
+  for (AttrKey key : {AttrKey::start_indices, AttrKey::limit_indices, AttrKey::strides})
+    if (auto e = c.needLength(key, in.dims.size())) return e;
+  Type type = in;
+  for (size_t i = 0; i < in.dims.size(); ++i) {
+    int64_t start = c.ints(AttrKey::start_indices)[i], limit = c.ints(AttrKey::limit_indices)[i];
+    int64_t stride = c.ints(AttrKey::strides)[i];
+    bool inside = start >= 0 && start <= limit && (in.dims[i] == kDynamicDim || limit <= in.dims[i]);
+    if (!inside || stride <= 0)
+      return c.fail("[" + llvm::Twine(start) + ":" + llvm::Twine(limit) + ":" + llvm::Twine(stride) +
+                    "] does not fit dimension " + llvm::Twine(i) + " of " + c.text(in));
+    type.dims[i] = (limit - start) / stride + ((limit - start) % stride != 0);
+  }
+  c.yield(std::move(type));
+  return llvm::Error::success();
+}
+
+llvm::Error rulePad(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  const Type& in = c.in(0);
+  if (auto e = c.needRank(1, 0)) return e;
+  if (in.element != c.in(1).element) return c.fail("pads " + c.text(in) + " with " + c.text(c.in(1)));
+  for (AttrKey key : {AttrKey::edge_padding_low, AttrKey::edge_padding_high, AttrKey::interior_padding})
+    if (auto e = c.needLength(key, in.dims.size())) return e;
+  Type type = in;
+  for (size_t i = 0; i < in.dims.size(); ++i) {
+    int64_t low = c.ints(AttrKey::edge_padding_low)[i], high = c.ints(AttrKey::edge_padding_high)[i];
+    int64_t interior = c.ints(AttrKey::interior_padding)[i];
+    if (interior < 0) return c.fail("negative interior padding");
+    if (in.dims[i] == kDynamicDim) continue;
+    type.dims[i] = low + in.dims[i] + std::max<int64_t>(in.dims[i] - 1, 0) * interior + high;
+    if (type.dims[i] < 0) return c.fail("padding removes more than dimension " + llvm::Twine(i) + " holds");
+  }
+  c.yield(std::move(type));
+  return llvm::Error::success();
+}
+
+llvm::Error ruleConcatenate(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank())) return e;
+  size_t dim = static_cast<size_t>(c.num(AttrKey::dimension));
+  Type type = c.in(0);
+  for (size_t i = 1; i < c.numIn(); ++i) {
+    Type other = c.in(i);
+    if (other.rank() != type.rank()) return c.fail("joins " + c.text(type) + " and " + c.text(other));
+    int64_t size = other.dims[dim];
+    other.dims[dim] = type.dims[dim];
+    if (!compatible(type, other)) return c.fail("joins " + c.text(c.in(0)) + " and " + c.text(c.in(i)));
+    bool dynamic = size == kDynamicDim || type.dims[dim] == kDynamicDim;
+    type.dims[dim] = dynamic ? kDynamicDim : type.dims[dim] + size;
+  }
+  c.yield(std::move(type));
+  return llvm::Error::success();
+}
+
+llvm::Error ruleReverse(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needDims(AttrKey::dimensions, c.in(0).rank())) return e;
+  c.yield(c.in(0));
+  return llvm::Error::success();
+}
+
+llvm::Error ruleGetDimensionSize(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank())) return e;
+  c.yield(ElementType::kS32, {});
+  return llvm::Error::success();
+}
+
+llvm::Error ruleSetDimensionSize(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank())) return e;
+  if (auto e = c.needScalarInts(1)) return e;
+  Type type = c.in(0);
+  type.dims[static_cast<size_t>(c.num(AttrKey::dimension))] = kDynamicDim;
+  c.yield(std::move(type));
+  return llvm::Error::success();
+}
+
+}  // namespace tpu::hlo

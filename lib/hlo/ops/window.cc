@@ -1,0 +1,37 @@
+// Size arithmetic of windows: dilation, padding, stride.
+#include "window.h"
+
+namespace tpu::hlo {
+namespace {
+
+int64_t entry(OpCheck& c, AttrKey key, size_t i, int64_t otherwise) {
+  llvm::ArrayRef<int64_t> values = c.ints(key);
+  return i < values.size() ? values[i] : otherwise;
+}
+
+int64_t dilated(int64_t size, int64_t dilation) { return size == 0 ? 0 : (size - 1) * dilation + 1; }
+
+}  // namespace
+
+llvm::Error needWindow(OpCheck& c, const WindowKeys& keys, size_t rank) {
+  for (AttrKey key : {keys.strides, keys.base_dilations, keys.window_dilations}) {
+    if (!c.has(key)) continue;
+    if (auto e = c.needLength(key, rank)) return e;
+    for (int64_t value : c.ints(key))
+      if (value <= 0) return c.fail(attrName(key) + " " + listText(c.ints(key)) + " must be positive");
+  }
+  if (c.has(AttrKey::padding))
+    if (auto e = c.needLength(AttrKey::padding, 2 * rank)) return e;
+  return llvm::Error::success();
+}
+
+int64_t windowPositions(OpCheck& c, const WindowKeys& keys, size_t i, int64_t size, int64_t window) {
+  if (size == kDynamicDim || window == kDynamicDim) return kDynamicDim;
+  int64_t low = entry(c, AttrKey::padding, 2 * i, 0), high = entry(c, AttrKey::padding, 2 * i + 1, 0);
+  int64_t padded = low + dilated(size, entry(c, keys.base_dilations, i, 1)) + high;
+  int64_t covered = dilated(window, entry(c, keys.window_dilations, i, 1));
+  if (padded <= 0 || covered > padded) return 0;
+  return (padded - covered) / entry(c, keys.strides, i, 1) + 1;
+}
+
+}  // namespace tpu::hlo
