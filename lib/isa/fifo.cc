@@ -1,5 +1,5 @@
-// Which FIFO an instruction pushes to or pops from and how many entries it yields: the emulator, the scheduler and the
-// checks of hand-written programs must count alike.
+// Which FIFO an instruction pushes to or pops from and how many entries it yields: the emulator, the
+// scheduler and the checks of hand-written programs must count alike.
 #include "tpu/isa/isa.h"
 
 namespace tpu::isa {
@@ -7,23 +7,31 @@ namespace {
 
 bool isMatmul(Opcode op) {
   switch (op) {
-#define TPU_MATMUL(type) \
-  case Opcode::vmatmul_##type: return true;
-    TPU_MATMUL(f32) TPU_MATMUL(bf16) TPU_MATMUL(s8) TPU_MATMUL(u8) TPU_MATMUL(f8e4m3fn) TPU_MATMUL(f8e5m2)
+#define TPU_MATMUL(type)       \
+  case Opcode::vmatmul_##type: \
+    return true;
+    TPU_MATMUL(f32)
+    TPU_MATMUL(bf16) TPU_MATMUL(s8) TPU_MATMUL(u8) TPU_MATMUL(f8e4m3fn) TPU_MATMUL(f8e5m2)
 #undef TPU_MATMUL
-    default: return false;
+        default : return false;
   }
 }
 
 Fifo popOf(Opcode op) {
   switch (op) {
-    case Opcode::spop: return Fifo::kV2s;
-    case Opcode::vpop_eup: return Fifo::kEup;
-    case Opcode::vpop_xlu: return Fifo::kXlu;
-    case Opcode::vpop_trf: return Fifo::kTrf;
+    case Opcode::spop:
+      return Fifo::kV2s;
+    case Opcode::vpop_eup:
+      return Fifo::kEup;
+    case Opcode::vpop_xlu:
+      return Fifo::kXlu;
+    case Opcode::vpop_trf:
+      return Fifo::kTrf;
     case Opcode::vpop_mrf:
-    case Opcode::vpop_mrf_half: return Fifo::kMrf;
-    default: return Fifo::kNone;
+    case Opcode::vpop_mrf_half:
+      return Fifo::kMrf;
+    default:
+      return Fifo::kNone;
   }
 }
 
@@ -31,12 +39,16 @@ Fifo popOf(Opcode op) {
 
 int mxuRows(Opcode op) {
   switch (op) {
-#define TPU_ROWS(type, rows)                                                                    \
-  case Opcode::vmatpush_##type: case Opcode::vmatpusht_##type: case Opcode::vmatmul_##type:     \
-  case Opcode::vmatmul_acc_##type: return rows;
-    TPU_ROWS(f32, 8) TPU_ROWS(bf16, 16) TPU_ROWS(s8, 32) TPU_ROWS(u8, 32) TPU_ROWS(f8e4m3fn, 32) TPU_ROWS(f8e5m2, 32)
+#define TPU_ROWS(type, rows)       \
+  case Opcode::vmatpush_##type:    \
+  case Opcode::vmatpusht_##type:   \
+  case Opcode::vmatmul_##type:     \
+  case Opcode::vmatmul_acc_##type: \
+    return rows;
+    TPU_ROWS(f32, 8)
+    TPU_ROWS(bf16, 16) TPU_ROWS(s8, 32) TPU_ROWS(u8, 32) TPU_ROWS(f8e4m3fn, 32) TPU_ROWS(f8e5m2, 32)
 #undef TPU_ROWS
-    default: return 0;
+        default : return 0;
   }
 }
 

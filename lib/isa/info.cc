@@ -1,5 +1,5 @@
-// The instruction table as constant data, checked while compiling: rows stand at their opcode, mnemonics are unique,
-// and every row's operand fields fit the encoding.
+// The instruction table as constant data, checked while compiling: rows stand at their opcode, mnemonics are
+// unique, and every row's operand fields fit the encoding.
 #include <initializer_list>
 
 #include "tpu/isa/dma.h"
@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kNumOpcodes = static_cast<int>(Opcode::kCount);
 
-constexpr InstructionInfo row(Opcode op, const char* mnemonic, Slot slot, std::initializer_list<OperandKind> operands,
-                              LatencyClass latency, const char* doc) {
+constexpr InstructionInfo row(Opcode op, const char* mnemonic, Slot slot,
+                              std::initializer_list<OperandKind> operands, LatencyClass latency,
+                              const char* doc) {
   InstructionInfo info{op, mnemonic, slot, latency, {}, static_cast<uint8_t>(operands.size()), doc};
   int i = 0;
   for (OperandKind kind : operands) info.operands[i++] = kind;
@@ -21,7 +22,8 @@ constexpr InstructionInfo row(Opcode op, const char* mnemonic, Slot slot, std::i
 constexpr std::array<InstructionInfo, kNumOpcodes> makeTable() {
   using enum OperandKind;
   return {{
-#define OPS(...) {__VA_ARGS__}
+#define OPS(...) \
+  { __VA_ARGS__ }
 #define TPU_INSN(id, mnemonic, slot, operands, latency, doc) \
   row(Opcode::id, mnemonic, Slot::slot, operands, LatencyClass::latency, doc),
 #include "tpu/isa/instructions.def"
@@ -77,14 +79,15 @@ constexpr NameTable kNames = makeNames();
 static_assert(kNames.unique, "two instructions share a mnemonic");
 
 constexpr const char* kLatencyNames[] = {
-    "scalar_alu", "scalar_mul", "scalar_div", "scalar_load", "scalar_store", "branch", "dma_issue", "semaphore",
-    "vector_load", "vector_store", "vector_alu", "vector_mul", "v2s_push", "v2s_pop", "eup_push", "pop",
-    "xlu_reduce", "xlu_permute", "xpose_push", "xpose_go", "mat_push", "mat_push_t", "latch",
-    "matmul_f32", "matmul_bf16", "matmul_s8", "matmul_u8", "matmul_f8e4m3fn", "matmul_f8e5m2"};
+#define TPU_LATENCY_CLASS(id, name, doc) name,
+#include "tpu/target/latency_classes.def"
+};
 static_assert(std::size(kLatencyNames) == kNumLatencyClasses);
-static_assert(static_cast<int>(LatencyClass::kMatmul_f8e5m2) == kNumLatencyClasses - 1);
 
-constexpr const char* kSlotNames[] = {"s", "v", "ld", "st", "mxu", "xlu", "eup", "pop", "misc"};
+constexpr const char* kSlotNames[] = {
+#define TPU_SLOT(id, short_name, name, doc) short_name,
+#include "tpu/target/slots.def"
+};
 static_assert(std::size(kSlotNames) == kNumSlots);
 
 }  // namespace
@@ -92,7 +95,8 @@ static_assert(std::size(kSlotNames) == kNumSlots);
 const InstructionInfo& info(Opcode op) { return kTable[static_cast<size_t>(op)]; }
 
 std::optional<Opcode> findOpcode(llvm::StringRef mnemonic) {
-  for (uint32_t at = hashName(mnemonic.data(), mnemonic.size()); kNames.slots[at] >= 0; at = (at + 1) % kHashSize)
+  for (uint32_t at = hashName(mnemonic.data(), mnemonic.size()); kNames.slots[at] >= 0;
+       at = (at + 1) % kHashSize)
     if (kTable[kNames.slots[at]].mnemonic == mnemonic) return static_cast<Opcode>(kNames.slots[at]);
   return std::nullopt;
 }

@@ -1,4 +1,5 @@
-// Every row of the table goes text -> instruction -> word -> instruction -> text; fields at their limits; errors at columns.
+// Every row of the table goes text -> instruction -> word -> instruction -> text; fields at their limits;
+// errors at columns.
 #include "tpu/isa/isa.h"
 
 #include <gtest/gtest.h>
@@ -11,19 +12,49 @@ Operand sample(OperandKind kind, Opcode op, bool high) {
   Operand o;
   auto reg = [&](RegClass cls, int last) { o.kind = Operand::kReg, o.cls = cls, o.reg = high ? last : 1; };
   switch (kind) {
-    case OperandKind::Vd: case OperandKind::Va: case OperandKind::Vb: case OperandKind::Vc: case OperandKind::Vx:
-      reg(RegClass::kVector, 63); break;
-    case OperandKind::Sd: case OperandKind::Sa: case OperandKind::Sb: case OperandKind::Sc: reg(RegClass::kScalar, 31); break;
-    case OperandKind::Md: case OperandKind::Ma: case OperandKind::Mb: reg(RegClass::kMask, 15); break;
-    case OperandKind::Pd: case OperandKind::Pa: case OperandKind::Pb: reg(RegClass::kPred, 14); break;
-    case OperandKind::SI: o.imm = high ? INT32_MIN : 7; break;
-    case OperandKind::S16: o.imm = high ? 0xffff : 0; break;
-    case OperandKind::Mem:
-      o.kind = Operand::kMem, o.has_base = true, o.reg = high ? 31 : 0, o.imm = memUnit(op) * (high ? -(1 << 17) : 3);
+    case OperandKind::Vd:
+    case OperandKind::Va:
+    case OperandKind::Vb:
+    case OperandKind::Vc:
+    case OperandKind::Vx:
+      reg(RegClass::kVector, 63);
       break;
-    case OperandKind::Mxu: case OperandKind::Xlu: o.kind = Operand::kUnit, o.reg = high ? 7 : 0; break;
-    case OperandKind::Label: o.kind = Operand::kLabel, o.imm = high ? (1 << 24) - 1 : 5; break;
-    default: o.imm = high ? (int64_t{1} << fieldBits(kind)) - 1 : 1; break;
+    case OperandKind::Sd:
+    case OperandKind::Sa:
+    case OperandKind::Sb:
+    case OperandKind::Sc:
+      reg(RegClass::kScalar, 31);
+      break;
+    case OperandKind::Md:
+    case OperandKind::Ma:
+    case OperandKind::Mb:
+      reg(RegClass::kMask, 15);
+      break;
+    case OperandKind::Pd:
+    case OperandKind::Pa:
+    case OperandKind::Pb:
+      reg(RegClass::kPred, 14);
+      break;
+    case OperandKind::SI:
+      o.imm = high ? INT32_MIN : 7;
+      break;
+    case OperandKind::S16:
+      o.imm = high ? 0xffff : 0;
+      break;
+    case OperandKind::Mem:
+      o.kind = Operand::kMem, o.has_base = true, o.reg = high ? 31 : 0,
+      o.imm = memUnit(op) * (high ? -(1 << 17) : 3);
+      break;
+    case OperandKind::Mxu:
+    case OperandKind::Xlu:
+      o.kind = Operand::kUnit, o.reg = high ? 7 : 0;
+      break;
+    case OperandKind::Label:
+      o.kind = Operand::kLabel, o.imm = high ? (1 << 24) - 1 : 5;
+      break;
+    default:
+      o.imm = high ? (int64_t{1} << fieldBits(kind)) - 1 : 1;
+      break;
   }
   return o;
 }
@@ -65,9 +96,10 @@ Instruction parsed(const char* text) {
 
 TEST(Isa, TextForms) {
   for (const char* text :
-       {"@!p1 vld v4, [s3+4096]", "@%p9 vadd.f32 %v100, %v4, %v77", "vmatmul.bf16 %mxu12, %v3, 0", "sadd s3, s3, -64", "vst [s3-512], v1",
-        "vld v1, [1048576]", "sld s1, [s2]", "vpop.xlu v1, xlu1", "halt", "vld %v1, [%s400000+512]", "vimm v1, 0x3f800000", "br loop.end",
-        "vxpose.go xlu0, 0, 128", "sem.wait s3, s4", "sem.wait 12, 4096"})  {
+       {"@!p1 vld v4, [s3+4096]", "@%p9 vadd.f32 %v100, %v4, %v77", "vmatmul.bf16 %mxu12, %v3, 0",
+        "sadd s3, s3, -64", "vst [s3-512], v1", "vld v1, [1048576]", "sld s1, [s2]", "vpop.xlu v1, xlu1",
+        "halt", "vld %v1, [%s400000+512]", "vimm v1, 0x3f800000", "br loop.end", "vxpose.go xlu0, 0, 128",
+        "sem.wait s3, s4", "sem.wait 12, 4096"}) {
     std::vector<std::string> labels;
     auto insn = parse(text, "f:3", &labels);
     ASSERT_TRUE(static_cast<bool>(insn)) << text;

@@ -1,5 +1,6 @@
-// Tiled layouts and the conversion between row-major host arrays and their bytes in device memory. Conversion goes by
-// word rows: 128 lanes of `packing` consecutive array rows, which the compiler turns into vector code.
+// Tiled layouts and the conversion between row-major host arrays and their bytes in device memory. Conversion
+// goes by word rows: 128 lanes of `packing` consecutive array rows, which the compiler turns into vector
+// code.
 #include "tpu/isa/layout.h"
 
 #include <cassert>
@@ -41,11 +42,13 @@ uint32_t toBits(Host value) {
 
 template <class Host, bool kSignExtend, int kBits>
 Host fromBits(uint32_t word) {
-  if constexpr (kSignExtend) return static_cast<Host>(static_cast<int32_t>(word << (32 - kBits)) >> (32 - kBits));
+  if constexpr (kSignExtend)
+    return static_cast<Host>(static_cast<int32_t>(word << (32 - kBits)) >> (32 - kBits));
   return static_cast<Host>(kBits == 32 ? word : word & ((uint32_t{1} << (kBits & 31)) - 1));
 }
 
-// How one element type is converted. kPack elements share a word; kBool: stored as 0 or 1; kSignExtend: host form is wider.
+// How one element type is converted. kPack elements share a word; kBool: stored as 0 or 1; kSignExtend: host
+// form is wider.
 template <class HostT, int kPackT, bool kBoolT = false, bool kSignExtendT = false>
 struct Form {
   using Host = HostT;
@@ -65,7 +68,8 @@ void packRow(const typename F::Host* host, int64_t stride, int64_t present, int6
   if (present == F::kPack) {
     for (int64_t l = 0; l < n; ++l) {
       uint32_t word = 0;
-      for (int k = 0; k < F::kPack; ++k) word |= toBits<Host, F::kBool, F::kMask>(host[k * stride + l]) << (k * F::kBits);
+      for (int k = 0; k < F::kPack; ++k)
+        word |= toBits<Host, F::kBool, F::kMask>(host[k * stride + l]) << (k * F::kBits);
       words[l] = word;
     }
     return;
@@ -73,7 +77,8 @@ void packRow(const typename F::Host* host, int64_t stride, int64_t present, int6
   const uint32_t keep = ~0u << (present * F::kBits);
   for (int64_t l = 0; l < n; ++l) {
     uint32_t word = words[l] & keep;
-    for (int64_t k = 0; k < present; ++k) word |= toBits<Host, F::kBool, F::kMask>(host[k * stride + l]) << (k * F::kBits);
+    for (int64_t k = 0; k < present; ++k)
+      word |= toBits<Host, F::kBool, F::kMask>(host[k * stride + l]) << (k * F::kBits);
     words[l] = word;
   }
 }
@@ -86,15 +91,18 @@ void unpackRow(typename F::Host* host, int64_t stride, int64_t present, int64_t 
     return;
   }
   for (int64_t k = 0; k < present; ++k)
-    for (int64_t l = 0; l < n; ++l) host[k * stride + l] = fromBits<Host, F::kSignExtend, F::kBits>(words[l] >> (k * F::kBits));
+    for (int64_t l = 0; l < n; ++l)
+      host[k * stride + l] = fromBits<Host, F::kSignExtend, F::kBits>(words[l] >> (k * F::kBits));
 }
 
 // Calls f(host element index, present rows, lanes, word index) for every word row of the array.
 template <class Fn>
 void forEachWordRow(const Layout& layout, llvm::ArrayRef<int64_t> dims, Fn&& f) {
   const Extent e = extentOf(dims);
-  const int64_t pack = layout.packing, groups = llvm::divideCeil(e.rows, pack), tile_groups = layout.tile_rows / pack;
-  const int64_t row_tiles = llvm::divideCeil(e.rows, layout.tile_rows), col_tiles = llvm::divideCeil(e.cols, kLanes);
+  const int64_t pack = layout.packing, groups = llvm::divideCeil(e.rows, pack),
+                tile_groups = layout.tile_rows / pack;
+  const int64_t row_tiles = llvm::divideCeil(e.rows, layout.tile_rows),
+                col_tiles = llvm::divideCeil(e.cols, kLanes);
   for (int64_t b = 0; b < e.batch; ++b)
     for (int64_t g = 0; g < groups; ++g)
       for (int64_t c = 0; c < col_tiles; ++c) {
@@ -131,11 +139,18 @@ void withForm(ElementType type, Fn&& f) {
   if (type == ElementType::kPred) return f.template operator()<Form<uint8_t, 4, true>>();
   const bool is_signed = isSigned(type);
   switch (packingOf(type)) {
-    case 1: return f.template operator()<Form<uint32_t, 1>>();
-    case 2: return f.template operator()<Form<uint16_t, 2>>();
-    case 4: return f.template operator()<Form<uint8_t, 4>>();
-    case 8: return is_signed ? f.template operator()<Form<uint8_t, 8, false, true>>() : f.template operator()<Form<uint8_t, 8>>();
-    default: return is_signed ? f.template operator()<Form<uint8_t, 16, false, true>>() : f.template operator()<Form<uint8_t, 16>>();
+    case 1:
+      return f.template operator()<Form<uint32_t, 1>>();
+    case 2:
+      return f.template operator()<Form<uint16_t, 2>>();
+    case 4:
+      return f.template operator()<Form<uint8_t, 4>>();
+    case 8:
+      return is_signed ? f.template operator()<Form<uint8_t, 8, false, true>>()
+                       : f.template operator()<Form<uint8_t, 8>>();
+    default:
+      return is_signed ? f.template operator()<Form<uint8_t, 16, false, true>>()
+                       : f.template operator()<Form<uint8_t, 16>>();
   }
 }
 
@@ -159,13 +174,15 @@ Layout defaultLayout(ElementType type, llvm::ArrayRef<int64_t> dims) {
 
 int64_t layoutBytes(const Layout& layout, ElementType type, llvm::ArrayRef<int64_t> dims) {
   if (dims.empty()) return 4;
-  if (layout.dense) return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(elementCount(dims)) * 4, kRowBytes));
+  if (layout.dense)
+    return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(elementCount(dims)) * 4, kRowBytes));
   const Extent e = extentOf(dims);
   return e.batch * llvm::divideCeil(e.rows, layout.tile_rows) * llvm::divideCeil(e.cols, kLanes) *
          (layout.tile_rows / layout.packing) * kRowBytes;
 }
 
-int64_t elementOffset(const Layout& layout, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> index, int* sub) {
+int64_t elementOffset(const Layout& layout, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> index,
+                      int* sub) {
   *sub = 0;
   if (dims.empty()) return 0;
   const Extent e = extentOf(dims);
@@ -173,13 +190,17 @@ int64_t elementOffset(const Layout& layout, llvm::ArrayRef<int64_t> dims, llvm::
   for (size_t i = 0; i + 2 < dims.size(); ++i) batch = batch * dims[i] + index[i];
   const int64_t row = dims.size() >= 2 ? index[dims.size() - 2] : 0, col = index.back();
   if (layout.dense) return ((batch * e.rows + row) * e.cols + col) * 4;
-  const int64_t tile = (batch * llvm::divideCeil(e.rows, layout.tile_rows) + row / layout.tile_rows) * llvm::divideCeil(e.cols, kLanes) + col / kLanes;
+  const int64_t tile = (batch * llvm::divideCeil(e.rows, layout.tile_rows) + row / layout.tile_rows) *
+                           llvm::divideCeil(e.cols, kLanes) +
+                       col / kLanes;
   const int64_t in_tile = row % layout.tile_rows;
   *sub = static_cast<int>(in_tile % layout.packing);
-  return (tile * (layout.tile_rows / layout.packing) + in_tile / layout.packing) * kRowBytes + col % kLanes * 4;
+  return (tile * (layout.tile_rows / layout.packing) + in_tile / layout.packing) * kRowBytes +
+         col % kLanes * 4;
 }
 
-void packHost(const Layout& layout, ElementType type, llvm::ArrayRef<int64_t> dims, const uint8_t* host, uint8_t* memory) {
+void packHost(const Layout& layout, ElementType type, llvm::ArrayRef<int64_t> dims, const uint8_t* host,
+              uint8_t* memory) {
   if (layout.dense) {
     assert(elementBits(type) == 32 && "the dense form holds 32-bit elements");
     std::memcpy(memory, host, static_cast<size_t>(elementCount(dims)) * 4);
@@ -188,7 +209,8 @@ void packHost(const Layout& layout, ElementType type, llvm::ArrayRef<int64_t> di
   withForm(type, [&]<class F>() { packArray<F>(layout, dims, host, memory); });
 }
 
-void unpackHost(const Layout& layout, ElementType type, llvm::ArrayRef<int64_t> dims, const uint8_t* memory, uint8_t* host) {
+void unpackHost(const Layout& layout, ElementType type, llvm::ArrayRef<int64_t> dims, const uint8_t* memory,
+                uint8_t* host) {
   if (layout.dense) {
     assert(elementBits(type) == 32 && "the dense form holds 32-bit elements");
     std::memcpy(host, memory, static_cast<size_t>(elementCount(dims)) * 4);

@@ -30,7 +30,8 @@ uint32_t hostValue(ElementType type, int64_t i) {
   if (type == ElementType::kPred) return noise >> 7 & 1;
   const int bits = storedBits(type);
   const uint32_t value = bits == 32 ? noise : noise & ((1u << bits) - 1);
-  if (bits < 8 && isSigned(type)) return static_cast<uint8_t>(static_cast<int32_t>(value << (32 - bits)) >> (32 - bits));
+  if (bits < 8 && isSigned(type))
+    return static_cast<uint8_t>(static_cast<int32_t>(value << (32 - bits)) >> (32 - bits));
   return value;
 }
 
@@ -59,16 +60,19 @@ void checkType(ElementType type, const Dims& dims) {
 }
 
 TEST(Layout, PackedEqualsElementByElement) {
-  for (ElementType type : {ElementType::kF32, ElementType::kS32, ElementType::kU32, ElementType::kBF16, ElementType::kF16,
-                           ElementType::kS16, ElementType::kU16, ElementType::kS8, ElementType::kU8, ElementType::kPred,
-                           ElementType::kF8E4M3FN, ElementType::kF8E5M2, ElementType::kS4, ElementType::kU4, ElementType::kS2})
-    for (const Dims& dims : {Dims{}, Dims{1}, Dims{5}, Dims{300}, Dims{1, 128}, Dims{3, 130}, Dims{17, 5}, Dims{33, 257}, Dims{65, 1},
-                             Dims{2, 3, 9, 129}, Dims{4, 1, 7}, Dims{2, 70, 128}})
+  for (ElementType type :
+       {ElementType::kF32, ElementType::kS32, ElementType::kU32, ElementType::kBF16, ElementType::kF16,
+        ElementType::kS16, ElementType::kU16, ElementType::kS8, ElementType::kU8, ElementType::kPred,
+        ElementType::kF8E4M3FN, ElementType::kF8E5M2, ElementType::kS4, ElementType::kU4, ElementType::kS2})
+    for (const Dims& dims : {Dims{}, Dims{1}, Dims{5}, Dims{300}, Dims{1, 128}, Dims{3, 130}, Dims{17, 5},
+                             Dims{33, 257}, Dims{65, 1}, Dims{2, 3, 9, 129}, Dims{4, 1, 7}, Dims{2, 70, 128}})
       checkType(type, dims);
 }
 
 TEST(Layout, SizesOfTheWellKnownForms) {
-  auto bytes = [](ElementType type, const Dims& dims) { return layoutBytes(defaultLayout(type, dims), type, dims); };
+  auto bytes = [](ElementType type, const Dims& dims) {
+    return layoutBytes(defaultLayout(type, dims), type, dims);
+  };
   EXPECT_EQ(bytes(ElementType::kF32, {8, 128}), 4096);
   EXPECT_EQ(bytes(ElementType::kF32, {8, 1}), 4096);
   EXPECT_EQ(bytes(ElementType::kF32, {9, 1}), 8192);

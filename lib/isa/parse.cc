@@ -1,5 +1,5 @@
-// Parses the text of one instruction. The row of the table says what each operand must be, so the parser is one cursor
-// and one function per operand form; error texts are only built on failure.
+// Parses the text of one instruction. The row of the table says what each operand must be, so the parser is
+// one cursor and one function per operand form; error texts are only built on failure.
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -68,14 +68,17 @@ struct Parser {
   }
 
   llvm::Error parseRegister(RegClass cls, int limit, Operand* o) {
-    static constexpr const char* kNames[] = {"scalar register s", "vector register v", "mask register m", "predicate register p"};
+    static constexpr const char* kNames[] = {"scalar register s", "vector register v", "mask register m",
+                                             "predicate register p"};
     const size_t begin = at;
     const char* kind = kNames[static_cast<int>(cls)];
-    if (!registerName("svmp"[static_cast<int>(cls)], &o->reg, &o->virt))
+    if (!registerName("svmp"[static_cast<int>(cls)], &o -> reg, &o -> virt))
       return failAt(begin, llvm::Twine("expected a ") + kind + "N");
     if (!o->virt && o->reg >= limit)
-      return failAt(begin, llvm::Twine(kind) + llvm::Twine(o->reg) + " does not exist; the last is " + llvm::Twine(limit - 1),
-                    Code::kFieldRange);
+      return failAt(
+          begin,
+          llvm::Twine(kind) + llvm::Twine(o->reg) + " does not exist; the last is " + llvm::Twine(limit - 1),
+          Code::kFieldRange);
     o->kind = Operand::kReg;
     o->cls = cls;
     return llvm::Error::success();
@@ -89,7 +92,8 @@ struct Parser {
     if (!text.substr(at).starts_with(prefix)) return failAt(begin, "expected a unit " + prefix + "N");
     at += prefix.size();
     if (!llvm::isDigit(peek()) || !number(&value)) return failAt(begin, "expected a unit " + prefix + "N");
-    if (value > (o->virt ? INT32_MAX : 7)) return failAt(begin, prefix + llvm::Twine(value) + " does not exist", Code::kFieldRange);
+    if (value > (o->virt ? INT32_MAX : 7))
+      return failAt(begin, prefix + llvm::Twine(value) + " does not exist", Code::kFieldRange);
     o->reg = static_cast<int32_t>(value);
     return llvm::Error::success();
   }
@@ -101,19 +105,24 @@ struct Parser {
     const size_t begin = at;
     o->has_base = registerName('s', &o->reg, &o->virt);
     if (o->has_base && !o->virt && o->reg > 31)
-      return failAt(begin, "scalar register s" + llvm::Twine(o->reg) + " does not exist; the last is 31", Code::kFieldRange);
+      return failAt(begin, "scalar register s" + llvm::Twine(o->reg) + " does not exist; the last is 31",
+                    Code::kFieldRange);
     skipSpace();
     const size_t offset = at;
     if (!o->has_base || peek() == '+' || peek() == '-') {
-      if (o->has_base && at + 1 < text.size() && text[at + 1] == ' ') return failAt(at, "no space may follow the sign");
+      if (o->has_base && at + 1 < text.size() && text[at + 1] == ' ')
+        return failAt(at, "no space may follow the sign");
       if (!number(&o->imm)) return failAt(offset, "expected an offset in bytes");
     }
     skipSpace();
     if (!take(']')) return failAt(at, "expected ']'");
-    if (o->imm % unit) return failAt(offset, "offset " + llvm::Twine(o->imm) + " is not a multiple of " + llvm::Twine(unit), Code::kFieldRange);
+    if (o->imm % unit)
+      return failAt(offset, "offset " + llvm::Twine(o->imm) + " is not a multiple of " + llvm::Twine(unit),
+                    Code::kFieldRange);
     const int64_t units = o->imm / unit;
     if (!o->virt && (o->has_base ? !llvm::isInt<18>(units) : !llvm::isUInt<18>(units)))
-      return failAt(offset, "offset " + llvm::Twine(o->imm) + " does not fit its field of 18 bits", Code::kFieldRange);
+      return failAt(offset, "offset " + llvm::Twine(o->imm) + " does not fit its field of 18 bits",
+                    Code::kFieldRange);
     return llvm::Error::success();
   }
 
@@ -122,10 +131,13 @@ struct Parser {
     const size_t begin = at;
     if (peek() == '-') ++at;
     const size_t digits = at;
-    while (llvm::isDigit(peek()) || peek() == '.' || (peek() | 32) == 'e' || ((peek() == '-' || peek() == '+') && (text[at - 1] | 32) == 'e')) ++at;
+    while (llvm::isDigit(peek()) || peek() == '.' || (peek() | 32) == 'e' ||
+           ((peek() == '-' || peek() == '+') && (text[at - 1] | 32) == 'e'))
+      ++at;
     const llvm::StringRef token = text.slice(digits, at);
     llvm::APFloat f(llvm::APFloat::IEEEsingle());
-    if (token.find_first_of(".eE") != llvm::StringRef::npos && llvm::isDigit(token[0]) && !isNameChar(peek())) {
+    if (token.find_first_of(".eE") != llvm::StringRef::npos && llvm::isDigit(token[0]) &&
+        !isNameChar(peek())) {
       auto status = f.convertFromString(token, llvm::APFloat::rmNearestTiesToEven);
       if (status) {
         if (begin != digits) f.changeSign();
@@ -144,13 +156,16 @@ struct Parser {
     if (kind == OperandKind::U32 && fraction(&o->imm)) return llvm::Error::success();
     if (!number(&o->imm)) return failAt(begin, "expected a number");
     if (kind == OperandKind::SI || kind == OperandKind::U32) {
-      if (!llvm::isInt<32>(o->imm) && !llvm::isUInt<32>(o->imm)) return failAt(begin, "the number does not fit 32 bits", Code::kFieldRange);
-      o->imm = kind == OperandKind::SI ? int64_t{static_cast<int32_t>(o->imm)} : static_cast<int64_t>(static_cast<uint32_t>(o->imm));
+      if (!llvm::isInt<32>(o->imm) && !llvm::isUInt<32>(o->imm))
+        return failAt(begin, "the number does not fit 32 bits", Code::kFieldRange);
+      o->imm = kind == OperandKind::SI ? int64_t{static_cast<int32_t>(o->imm)}
+                                       : static_cast<int64_t>(static_cast<uint32_t>(o->imm));
       return llvm::Error::success();
     }
     const int bits = kind == OperandKind::S16 ? 16 : fieldBits(kind);
     if (!llvm::isUIntN(bits, static_cast<uint64_t>(o->imm)))
-      return failAt(begin, llvm::Twine(o->imm) + " does not fit " + llvm::Twine(bits) + " unsigned bits", Code::kFieldRange);
+      return failAt(begin, llvm::Twine(o->imm) + " does not fit " + llvm::Twine(bits) + " unsigned bits",
+                    Code::kFieldRange);
     return llvm::Error::success();
   }
 
@@ -172,22 +187,47 @@ struct Parser {
 
   llvm::Error parseOperand(OperandKind kind, Opcode op, Operand* o) {
     switch (kind) {
-      case OperandKind::kNone: return llvm::Error::success();
-      case OperandKind::Vd: case OperandKind::Va: case OperandKind::Vb: case OperandKind::Vc: case OperandKind::Vx:
+      case OperandKind::kNone:
+        return llvm::Error::success();
+      case OperandKind::Vd:
+      case OperandKind::Va:
+      case OperandKind::Vb:
+      case OperandKind::Vc:
+      case OperandKind::Vx:
         return parseRegister(RegClass::kVector, 64, o);
-      case OperandKind::Sd: case OperandKind::Sa: case OperandKind::Sb: case OperandKind::Sc:
+      case OperandKind::Sd:
+      case OperandKind::Sa:
+      case OperandKind::Sb:
+      case OperandKind::Sc:
         return parseRegister(RegClass::kScalar, 32, o);
-      case OperandKind::Md: case OperandKind::Ma: case OperandKind::Mb: return parseRegister(RegClass::kMask, 16, o);
-      case OperandKind::Pd: case OperandKind::Pa: case OperandKind::Pb: return parseRegister(RegClass::kPred, 16, o);
-      case OperandKind::SI: case OperandKind::S16:
+      case OperandKind::Md:
+      case OperandKind::Ma:
+      case OperandKind::Mb:
+        return parseRegister(RegClass::kMask, 16, o);
+      case OperandKind::Pd:
+      case OperandKind::Pa:
+      case OperandKind::Pb:
+        return parseRegister(RegClass::kPred, 16, o);
+      case OperandKind::SI:
+      case OperandKind::S16:
         if (peek() == 's' || peek() == '%') return parseRegister(RegClass::kScalar, 32, o);
         return parseImmediate(kind, o);
-      case OperandKind::Mem: return parseMem(memUnit(op), o);
-      case OperandKind::Mxu: return parseUnit("mxu", o);
-      case OperandKind::Xlu: return parseUnit("xlu", o);
-      case OperandKind::Label: return parseLabel(o);
-      case OperandKind::I1: case OperandKind::I2: case OperandKind::I3: case OperandKind::I4: case OperandKind::I7:
-      case OperandKind::I8: case OperandKind::U32: return parseImmediate(kind, o);
+      case OperandKind::Mem:
+        return parseMem(memUnit(op), o);
+      case OperandKind::Mxu:
+        return parseUnit("mxu", o);
+      case OperandKind::Xlu:
+        return parseUnit("xlu", o);
+      case OperandKind::Label:
+        return parseLabel(o);
+      case OperandKind::I1:
+      case OperandKind::I2:
+      case OperandKind::I3:
+      case OperandKind::I4:
+      case OperandKind::I7:
+      case OperandKind::I8:
+      case OperandKind::U32:
+        return parseImmediate(kind, o);
     }
     return llvm::Error::success();
   }
@@ -210,17 +250,23 @@ struct Parser {
     const size_t begin = at;
     const llvm::StringRef mnemonic = name();
     const std::optional<Opcode> op = findOpcode(mnemonic);
-    if (!op) return failAt(begin, mnemonic.empty() ? llvm::Twine("expected an instruction") : "unknown instruction '" + mnemonic + "'",
-                           Code::kUnknownMnemonic);
+    if (!op)
+      return failAt(begin,
+                    mnemonic.empty() ? llvm::Twine("expected an instruction")
+                                     : "unknown instruction '" + mnemonic + "'",
+                    Code::kUnknownMnemonic);
     insn->op = *op;
     const InstructionInfo& row = info(*op);
     insn->num_operands = row.num_operands;
     for (int i = 0; i < row.num_operands; ++i) {
       skipSpace();
-      if (i && !take(',')) return failAt(at, "expected ','; " + row.mnemonic + " takes " + llvm::Twine(int{row.num_operands}) + " operands");
+      if (i && !take(','))
+        return failAt(at, "expected ','; " + row.mnemonic + " takes " + llvm::Twine(int{row.num_operands}) +
+                              " operands");
       skipSpace();
       if (llvm::Error error = parseOperand(row.operands[i], *op, &insn->operands[i])) return error;
-      if (isDef(row.operands[i]) && insn->operands[i].cls == RegClass::kPred && !insn->operands[i].virt && insn->operands[i].reg == kAlways)
+      if (isDef(row.operands[i]) && insn->operands[i].cls == RegClass::kPred && !insn->operands[i].virt &&
+          insn->operands[i].reg == kAlways)
         return failAt(at - 1, "p15 is always true and cannot be written");
     }
     skipSpace();
@@ -231,7 +277,8 @@ struct Parser {
 
 }  // namespace
 
-llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc, std::vector<std::string>* labels) {
+llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc,
+                                  std::vector<std::string>* labels) {
   Instruction insn;
   Parser parser{text, loc, labels};
   if (llvm::Error error = parser.parseInstruction(&insn)) return error;

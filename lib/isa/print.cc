@@ -1,5 +1,5 @@
-// Text of one instruction. Documents hold millions of them, so everything is appended to one string without formatting
-// machinery.
+// Text of one instruction. Documents hold millions of them, so everything is appended to one string without
+// formatting machinery.
 #include <charconv>
 
 #include "tpu/isa/isa.h"
@@ -47,9 +47,12 @@ void appendLabel(std::string& out, int64_t label, llvm::ArrayRef<std::string> na
 
 void appendOperand(std::string& out, OperandKind kind, const Operand& o, llvm::ArrayRef<std::string> names) {
   switch (o.kind) {
-    case Operand::kReg: return appendRegister(out, o.cls, o.reg, o.virt);
-    case Operand::kMem: return appendMem(out, o);
-    case Operand::kLabel: return appendLabel(out, o.imm, names);
+    case Operand::kReg:
+      return appendRegister(out, o.cls, o.reg, o.virt);
+    case Operand::kMem:
+      return appendMem(out, o);
+    case Operand::kLabel:
+      return appendLabel(out, o.imm, names);
     case Operand::kUnit:
       if (o.virt) out += '%';
       out += kind == OperandKind::Xlu ? "xlu" : "mxu";

@@ -21,17 +21,18 @@ enum class Opcode : uint16_t {
 };
 
 /// Kinds of slots of a bundle; the chip says how many of each a bundle has (Chip::slots), in this order.
-enum class Slot : uint8_t { kScalar, kValu, kLoad, kStore, kMxu, kXlu, kEup, kPop, kMisc };
+enum class Slot : uint8_t {
+#define TPU_SLOT(id, short_name, name, doc) id,
+#include "tpu/target/slots.def"
+};
 inline constexpr int kNumSlots = 9;
 llvm::StringRef slotName(Slot slot);  // "s", "v", "ld", "st", "mxu", "xlu", "eup", "pop", "misc"
 
 /// A row names a class; the chip description gives each class its latency (result ready, cycles after issue) and
 /// interval (cycles until the same unit takes the next one).
 enum class LatencyClass : uint8_t {
-  kScalarAlu, kScalarMul, kScalarDiv, kScalarLoad, kScalarStore, kBranch, kDmaIssue, kSemaphore,
-  kVectorLoad, kVectorStore, kVectorAlu, kVectorMul, kV2sPush, kV2sPop, kEupPush, kPop,
-  kXluReduce, kXluPermute, kXposePush, kXposeGo, kMatPush, kMatPushT, kLatch,
-  kMatmul_f32, kMatmul_bf16, kMatmul_s8, kMatmul_u8, kMatmul_f8e4m3fn, kMatmul_f8e5m2,
+#define TPU_LATENCY_CLASS(id, name, doc) id,
+#include "tpu/target/latency_classes.def"
 };
 inline constexpr int kNumLatencyClasses = 29;
 llvm::StringRef latencyClassName(LatencyClass cls);  // "scalar_alu", "matmul_bf16" ...

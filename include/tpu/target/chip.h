@@ -14,7 +14,8 @@
 
 namespace tpu::target {
 
-/// An instruction that yields n FIFO or accumulator entries delivers entry i (from 0) at issue + latency + i * interval / n.
+/// An instruction that yields n FIFO or accumulator entries delivers entry i (from 0) at issue + latency + i * interval / n
+/// (vxpose.go: one entry per cycle).
 /// Every MXU instruction takes its unit for its own interval, the lane panels of a side of 256 each for itself: with two
 /// panels, 16 rows of bf16 take 2 x 4 cycles. vmatpush and vlatch go to the loading path, which runs beside vmatmul: pushes
 /// wait for pushes, multiplications for multiplications; a latch waits for the pushes before it (their latency), and a
@@ -78,7 +79,7 @@ struct Chip {
   int ici_packet_bytes = 4096;
   std::string wrap_rule;             // "length16" (v5e, v6e), "cubes4" (v4, v5p, v7x), "full" (v2, v3), "none"
   std::vector<int64_t> pod;          // largest box, chips per dimension
-  int64_t dcn_bytes_per_s = 0, dcn_latency_ns = 0, pcie_bytes_per_s = 0;
+  int64_t dcn_bytes_per_s = 0, dcn_latency_ns = 0, pcie_bytes_per_s = 0;  // per chip, one way
 
   int devicesPerChip() const { return megacore ? 1 : tensor_cores; }
   int coresPerDevice() const { return megacore ? tensor_cores : 1; }
@@ -89,7 +90,10 @@ struct Chip {
 std::vector<std::string> builtinChips();
 /// A built-in chip by name, or a chip file by path (a name with '/' or ending in ".json"). Unknown name: exit 2 with the names.
 llvm::Expected<Chip> loadChip(llvm::StringRef name_or_path);
+/// A chip file may name a built-in chip as its "base" and state only what differs. Errors are located in `file_name`.
 llvm::Expected<Chip> parseChip(llvm::StringRef json, llvm::StringRef file_name);
+/// The built-in chips as a table for people, one line each (--list-targets).
+std::string listTargets();
 
 /// "v5e:4x4", "v4:2x2x2", "2xv5e:16x16", "./mychip.json:4x2"; missing dimensions are 1.
 struct Target {
@@ -103,6 +107,8 @@ struct Target {
   int64_t numDevices() const;  // chips x devices per chip x slices; device i is row-major over box, core fastest
 };
 llvm::Expected<Target> parseTarget(llvm::StringRef text);
+/// The target that a document remembers: its canonical text and the chip description it was made for.
+llvm::Expected<Target> targetFromDocument(llvm::StringRef text, llvm::StringRef chip_json);
 /// Boxes of this chip with that many devices, as "v5e:4x2", for messages.
 std::vector<std::string> topologiesFor(const Chip& chip, int64_t devices);
 /// The default target for a device count: the squarest box of v5e.

@@ -8,7 +8,7 @@ llvm::Error needRankOf(OpCheck& c, ShardingId id, const Type& type) {
   if (!id) return llvm::Error::success();
   size_t dims = c.m.sharding(id).dims.size();
   if (type.kind == TypeKind::kTensor && dims != type.dims.size())
-    return tpu::fail(Code::kBadSharding, c.m.loc(c.op.loc),
+    return tpu::fail(Code::kShardingMisfit, c.m.loc(c.op.loc),
                      "sharding of " + llvm::Twine(dims) + " dimensions on " + c.text(type));
   return llvm::Error::success();
 }
