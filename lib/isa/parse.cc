@@ -11,7 +11,8 @@ namespace {
 bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; }
 
 struct Parser {
-  llvm::StringRef text, loc;
+  llvm::StringRef text;
+  llvm::function_ref<std::string(size_t)> locate;
   std::vector<std::string>* labels;
   size_t at = 0;
 
@@ -31,9 +32,7 @@ struct Parser {
   }
 
   llvm::Error failAt(size_t position, const llvm::Twine& message, Code code = Code::kBadOperand) const {
-    const std::string column = std::to_string(position + 1);
-    if (loc.empty()) return fail(code, "", message + " (column " + column + " of '" + text + "')");
-    return fail(code, (loc + ":" + column).str(), message);
+    return fail(code, locate(position), message);
   }
 
   // Decimal or 0x number with sign; false where none stands here or it is beyond 64 bits.
@@ -277,12 +276,18 @@ struct Parser {
 
 }  // namespace
 
-llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc,
+llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::function_ref<std::string(size_t)> locate,
                                   std::vector<std::string>* labels) {
   Instruction insn;
-  Parser parser{text, loc, labels};
+  Parser parser{text, locate, labels};
   if (llvm::Error error = parser.parseInstruction(&insn)) return error;
   return insn;
+}
+
+llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc, std::vector<std::string>* labels) {
+  return parse(
+      text, [&](size_t offset) { return (loc + (loc.empty() ? "column " : ":") + llvm::Twine(offset + 1)).str(); },
+      labels);
 }
 
 }  // namespace tpu::isa

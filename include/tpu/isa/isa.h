@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "tpu/support/diagnostics.h"
@@ -110,6 +111,9 @@ void printTo(const Instruction& insn, llvm::ArrayRef<std::string> label_names, s
 /// Parses one instruction; `labels` grows with new label names in order of appearance. Columns in errors are 1-based
 /// offsets into `text` added to `loc` ("file:line").
 llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc, std::vector<std::string>* labels);
+/// The same; `locate` turns an offset into `text` into the location of an error.
+llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::function_ref<std::string(size_t)> locate,
+                                  std::vector<std::string>* labels);
 
 /// 64-bit encoding: opcode 9 bits, predicate 5 bits (inverted, number), then the operand fields as the row orders them, from the
 /// high bits down. Fields: V 6, S 5, M 4, P 4, SI 1 + 32, S16 1 + 16 (the first bit is set for a register), unit 3, immediates by

@@ -62,9 +62,10 @@ struct Program {
   int64_t devices = 1;          // devices the program runs on (1: device 0 alone)
   std::vector<int64_t> device_order;  // topology position of mesh position i; empty: identity
   std::vector<Bundle> bundles;
-  std::vector<std::string> labels;    // names of branch targets by bundle, for text: label_at pairs below
-  std::vector<std::pair<uint32_t, std::string>> label_at;  // (bundle, name), ascending
-  std::vector<CodeRange> ranges;
+  // Names of bundles, for text: (bundle, name) ascending, names unique; a branch target needs none. A name is letters, digits,
+  // '_', '.', '$', starts with none of the digits, and not with ".L" (text writes unnamed targets as .L<bundle>).
+  std::vector<std::pair<uint32_t, std::string>> label_at;
+  std::vector<CodeRange> ranges;      // ascending, disjoint
   std::vector<std::string> locs;      // row 0 is ""
   std::vector<Constant> constants;
   std::vector<PlacedBuffer> buffers;

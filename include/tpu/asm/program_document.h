@@ -1,0 +1,18 @@
+// The `bundles` document: a program as JSON tables, one row per line.
+#pragma once
+#include <string>
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "tpu/isa/program.h"
+
+namespace tpu::assembly {
+
+llvm::Expected<isa::Program> readProgramDocument(llvm::StringRef json, llvm::StringRef name);
+/// Canonical text; equal programs give equal bytes.
+std::string writeProgramDocument(const isa::Program& program);
+
+/// An object, a `bundles` document or assembly text, told apart by the first bytes.
+llvm::Expected<isa::Program> readAnyProgram(llvm::StringRef bytes, llvm::StringRef name);
+
+}  // namespace tpu::assembly
