@@ -53,10 +53,10 @@ llvm::Expected<int32_t> Lowering::permuted(hlo::ValueId v, llvm::ArrayRef<int64_
   Dims dims;
   for (int64_t d : perm) dims.push_back(t.dims[d]);
   int32_t out = tempBuffer(t.element, dims);
-  if (auto err = transposeInto(*src, t.dims, perm, out)) return std::move(err);
+  if (auto err = transposeInto(*src, t.dims, perm, out)) return err;
   if (sameBytes(t.element, dims, dims_after)) return out;
   int32_t shaped = tempBuffer(t.element, dims_after);
-  if (auto err = relayout(out, dims, shaped, dims_after)) return std::move(err);
+  if (auto err = relayout(out, dims, shaped, dims_after)) return err;
   return shaped;
 }
 
@@ -99,7 +99,7 @@ llvm::Error Lowering::lowerDot(hlo::OpId id) {
   auto as = [&](int32_t buffer, llvm::ArrayRef<int64_t> dims) -> llvm::Expected<int32_t> {
     if (out_.buffers[buffer].element == common) return buffer;
     int32_t out = tempBuffer(common, dims);
-    if (auto err = convertBuffer(buffer, out, dims)) return std::move(err);
+    if (auto err = convertBuffer(buffer, out, dims)) return err;
     return out;
   };
   auto l = as(*left, lhs_dims);

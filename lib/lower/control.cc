@@ -51,7 +51,7 @@ llvm::Error Lowering::lowerWhile(hlo::OpId id) {
   auto condition = [&]() -> llvm::Expected<llo::P> {
     size_t mark = scopeMark();
     std::vector<hlo::ValueId> results;
-    if (auto e = lowerRegion(op.regions[0], &results)) return std::move(e);
+    if (auto e = lowerRegion(op.regions[0], &results)) return e;
     auto word = scalar(results[0]);
     if (!word) return word.takeError();
     llo::P p = b_.p(isa::Opcode::scmp_ne, {loadScalar(*word), 0});

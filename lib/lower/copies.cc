@@ -58,7 +58,7 @@ llvm::Error Lowering::convertBuffer(int32_t src, int32_t dst, llvm::ArrayRef<int
 
 llvm::Expected<int32_t> Lowering::widen(int32_t buffer, llvm::ArrayRef<int64_t> dims) {
   int32_t wide = tempBuffer(wideType(out_.buffers[buffer].element), dims);
-  if (auto err = convertBuffer(buffer, wide, dims)) return std::move(err);
+  if (auto err = convertBuffer(buffer, wide, dims)) return err;
   return wide;
 }
 

@@ -74,12 +74,12 @@ llvm::Expected<llo::Module> Lowering::run() {
   out_.options = m_.options;
   local_sem_ = out_.num_sems++;
   prepareRoots();
-  if (auto err = declarePorts()) return std::move(err);
+  if (auto err = declarePorts()) return err;
   std::vector<hlo::ValueId> results;
-  if (auto err = lowerRegion(m_.func(m_.entry).body, &results)) return std::move(err);
+  if (auto err = lowerRegion(m_.func(m_.entry).body, &results)) return err;
   // Results stand in the entry's result buffers; what was not written there is copied.
   for (size_t i = 0; i < results.size(); ++i)
-    if (auto err = copyValue(results[i], result_buffers_[i])) return std::move(err);
+    if (auto err = copyValue(results[i], result_buffers_[i])) return err;
   if (out_.driver.op_locs.empty()) out_.driver.op_locs.push_back(0);
   return std::move(out_);
 }
@@ -87,7 +87,7 @@ llvm::Expected<llo::Module> Lowering::run() {
 llvm::Expected<llo::Module> lower(hlo::Module module, const target::Target& target, const LowerOptions& options, DiagnosticSink& sink) {
   if (module.stage == hlo::Stage::kHlo && module.num_partitions > 1)
     return fail(Code::kLowerStage, module.source_file, "the program asks for " + llvm::Twine(module.num_partitions) + " partitions and is not partitioned; tpu-partition makes the stage that tpu-lower reads");
-  if (auto err = hlo::inlineCalls(module, /*composites=*/true)) return std::move(err);
+  if (auto err = hlo::inlineCalls(module, /*composites=*/true)) return err;
   hlo::eliminateDeadCode(module);
   Lowering lowering(module, target, options, sink);
   return lowering.run();

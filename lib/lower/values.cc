@@ -223,7 +223,7 @@ llvm::Expected<int32_t> Lowering::form(hlo::ValueId v, llvm::ArrayRef<int64_t> d
     hlo::OpId def = m_.value(r).def;
     if (!def.valid() || !fusable(def))
       return fail(Code::kInternalError, "", "a value has no buffer: " + (def.valid() ? hlo::opInfo(m_.op(def).opcode).name : llvm::StringRef("region argument")));
-    if (auto err = m_.op(def).opcode == hlo::Opcode::constant ? lowerConstant(def) : lowerElementwise(def)) return std::move(err);
+    if (auto err = m_.op(def).opcode == hlo::Opcode::constant ? lowerConstant(def) : lowerElementwise(def)) return err;
     if (int32_t id = find(); id >= 0) return id;
   }
   int32_t made = tempBuffer(type, dims);
@@ -237,7 +237,7 @@ llvm::Expected<int32_t> Lowering::form(hlo::ValueId v, llvm::ArrayRef<int64_t> d
     b_.semWait(local_sem_, {false, 0, 4});
   } else {
     Form from = forms_[r.v].front();
-    if (auto err = relayout(from.buffer, from.dims, made, dims)) return std::move(err);
+    if (auto err = relayout(from.buffer, from.dims, made, dims)) return err;
   }
   addForm(r, made, dims);
   return made;
@@ -248,7 +248,7 @@ llvm::Expected<int32_t> Lowering::scalar(hlo::ValueId v) {
   if (scalars_[r.v] >= 0) return scalars_[r.v];
   hlo::OpId def = m_.value(r).def;
   if (forms_[r.v].empty() && def.valid() && fusable(def)) {
-    if (auto err = m_.op(def).opcode == hlo::Opcode::constant ? lowerConstant(def) : lowerElementwise(def)) return std::move(err);
+    if (auto err = m_.op(def).opcode == hlo::Opcode::constant ? lowerConstant(def) : lowerElementwise(def)) return err;
     if (scalars_[r.v] >= 0) return scalars_[r.v];
   }
   assert(!forms_[r.v].empty() && "a scalar without a buffer");
