@@ -67,8 +67,9 @@ TEST(FloatConvert, RoundsAsApFloatAtAndBesideEveryBoundary) {
         ASSERT_EQ(f64ToNarrow(f, v), oracleCode(c.semantics, v)) << elementTypeName(c.type).str() << " " << v;
     }
     for (double v : {1e-300, 1e-46, 1e38, 3.5e38, 1e300, 465.0, 464.0, 463.9, 61440.0, 61439.0, 65519.0, 65520.0})
-      if (!saturates || v < 1)
+      if (!saturates || v < 1) {
         ASSERT_EQ(f64ToNarrow(f, v), oracleCode(c.semantics, v)) << elementTypeName(c.type).str() << " " << v;
+      }
   }
 }
 
