@@ -1,0 +1,107 @@
+// The frame of IR documents: writing it row by row, checking it on reading.
+#include "tpu/serial/document.h"
+
+#include <cassert>
+
+#include "llvm/ADT/StringExtras.h"
+
+namespace tpu {
+namespace {
+
+struct StageRow {
+  llvm::StringLiteral stage, maker;
+};
+constexpr StageRow kStages[] = {
+    {"hlo", "tpu-partition --stop-after=import"}, {"spmd", "tpu-partition"}, {"llo", "tpu-lower"},
+    {"bundles", "tpu-schedule"},                  {"object", "tpu-asm"},
+};
+
+llvm::StringRef makerOf(llvm::StringRef stage) {
+  for (const StageRow& row : kStages)
+    if (row.stage == stage) return row.maker;
+  return "";
+}
+
+}  // namespace
+
+DocumentWriter::DocumentWriter(llvm::raw_ostream& os, llvm::StringRef stage, llvm::StringRef only)
+    : os_(&os), only_(only.str()), wanted_(only.empty()) {
+  if (wanted_) *os_ << "{\"format\":\"tpu-ir\",\"version\":" << kDocumentVersion << ",\"stage\":\"" << stage << '"';
+}
+
+JsonWriter& DocumentWriter::field(llvm::StringRef name) {
+  wanted_ = only_.empty();
+  llvm::raw_ostream& os = wanted_ ? *os_ : llvm::nulls();
+  os << ",\n";
+  writeJsonString(os, name);
+  os << ':';
+  json_ = std::make_unique<JsonWriter>(os);
+  return *json_;
+}
+
+void DocumentWriter::beginTable(llvm::StringRef name) {
+  tables_.push_back(name.str());
+  wanted_ = only_.empty() || only_ == name;
+  first_row_ = true;
+  if (only_.empty()) *os_ << ",\n\"" << name << "\":[";
+  json_ = std::make_unique<JsonWriter>(wanted_ ? *os_ : llvm::nulls());
+}
+
+JsonWriter& DocumentWriter::row() {
+  if (only_.empty()) *os_ << (first_row_ ? "\n" : ",\n");
+  if (!only_.empty() && wanted_ && !first_row_) *os_ << '\n';
+  first_row_ = false;
+  *json_ = JsonWriter(wanted_ ? *os_ : llvm::nulls());
+  return *json_;
+}
+
+void DocumentWriter::endTable() {
+  if (only_.empty())
+    *os_ << (first_row_ ? "]" : "\n]");
+  else if (wanted_ && !first_row_)
+    *os_ << '\n';
+}
+
+llvm::Error DocumentWriter::finish() {
+  if (only_.empty()) {
+    *os_ << "}\n";
+    return llvm::Error::success();
+  }
+  if (llvm::is_contained(tables_, only_)) return llvm::Error::success();
+  return fail(Code::kUsageError, "", "no table '" + only_ + "' in this document; its tables are " + llvm::join(tables_, ", "),
+              ExitStatus::kUsage);
+}
+
+llvm::Error wrongStage(llvm::StringRef loc, llvm::StringRef got, llvm::ArrayRef<llvm::StringRef> wanted) {
+  std::string text = ("this is a document of stage '" + got + "'; needed is '" + llvm::join(wanted, "' or '") + "'").str();
+  std::vector<std::string> makers;
+  for (llvm::StringRef stage : wanted)
+    if (llvm::StringRef maker = makerOf(stage); !maker.empty()) makers.push_back((maker + " makes '" + stage + "'").str());
+  if (!makers.empty()) text += ": " + llvm::join(makers, ", ");
+  return fail(Code::kWrongStage, loc, text);
+}
+
+llvm::Expected<DocumentHeader> readDocumentHeader(const JsonDoc& doc, llvm::ArrayRef<llvm::StringRef> wanted) {
+  JsonValue root = doc.root();
+  std::optional<JsonValue> format = root.find("format");
+  if (!format || format->asString() != "tpu-ir")
+    return fail(Code::kBadField, (format ? *format : root).loc(), "not a tpu-ir document: \"format\" is not \"tpu-ir\"");
+  std::optional<JsonValue> version = root.find("version");
+  std::optional<int64_t> number = version ? version->asInt() : std::nullopt;
+  if (!number || *number < 1)
+    return fail(Code::kBadField, (version ? *version : root).loc(), "the document's \"version\" is missing or no positive integer");
+  if (*number > kDocumentVersion)
+    return fail(Code::kNewerVersion, version->loc(), "the document has version " + llvm::Twine(*number) +
+                                                         ", this tool reads up to version " + llvm::Twine(kDocumentVersion));
+  std::optional<JsonValue> stage = root.find("stage");
+  std::optional<llvm::StringRef> name = stage ? stage->asString() : std::nullopt;
+  if (!name) return fail(Code::kBadField, (stage ? *stage : root).loc(), "the document's \"stage\" is missing or no string");
+  if (!llvm::is_contained(wanted, *name)) return wrongStage(stage->loc(), *name, wanted);
+  return DocumentHeader{name->str()};
+}
+
+void ignoreHeader(FieldReader* reader) {
+  for (llvm::StringRef key : {"format", "version", "stage"}) reader->ignore(key);
+}
+
+}  // namespace tpu
