@@ -95,16 +95,12 @@ void Device::enterKernel(const llo::Kernel& kernel, std::vector<uint32_t> params
 }
 
 Vector& Device::vec(const isa::Operand& o) {
-  auto& slot = top().v[o.reg];
+  const bool is_mask = o.cls == isa::RegClass::kMask;
+  auto& slot = is_mask ? top().m[o.reg] : top().v[o.reg];
   if (!slot) {
     slot = std::make_unique<Vector>();
-    slot->fill(pod_.options.garbage);
+    std::fill(std::begin(slot->w), std::end(slot->w), is_mask ? 0 : pod_.options.garbage);
   }
-  return *slot;
-}
-Mask& Device::mask(const isa::Operand& o) {
-  auto& slot = top().m[o.reg];
-  if (!slot) slot = std::make_unique<Mask>(Mask{});
   return *slot;
 }
 
@@ -210,9 +206,9 @@ Expected<Progress> Device::endOfBody() {
   c.next_companion = 0;
   bool last = true;
   for (size_t d = 0; d < c.grid.size(); ++d) last &= c.grid[d] == c.kernel->grid[d] - 1;
-  if (Error e = finishStep(last)) return std::move(e);
+  if (Error e = finishStep(last)) return e;
   if (!last) {
-    if (Error e = startStep()) return std::move(e);
+    if (Error e = startStep()) return e;
     return Progress::kRan;
   }
   if (!c.v2s.empty() || !c.eup.empty()) return bad(Code::kLloFifo, "entries left in a FIFO at the end");
@@ -256,7 +252,7 @@ Expected<Progress> Device::step() {
       stack_.pop_back();
       return Progress::kRan;
     }
-    if (Error e = startStep()) return std::move(e);
+    if (Error e = startStep()) return e;
     return Progress::kRan;
   }
   Frame& frame = c.frames.back();
@@ -271,7 +267,7 @@ Expected<Progress> Device::step() {
   ++frame.pc;
   switch (st.kind) {
     case StmtKind::kInsn:
-      if (Error e = execute(st.insn)) return std::move(e);
+      if (Error e = execute(st.insn)) return e;
       break;
     case StmtKind::kPseudo: c.s[st.reg] = pseudo(st); break;
     case StmtKind::kLoop: {
@@ -285,7 +281,7 @@ Expected<Progress> Device::step() {
     case StmtKind::kIf: c.frames.push_back({&st.blocks[(c.p[st.reg] != 0) != st.pred_neg ? 0 : 1], 0, &st}); break;
     case StmtKind::kCall: enterKernel(pod_.module->kernels[st.index], callWords(st), &st); break;
     case StmtKind::kDma:
-      if (Error e = dma(c.code->dmas[st.index])) return std::move(e);
+      if (Error e = dma(c.code->dmas[st.index])) return e;
       break;
     case StmtKind::kSemWait: break;
     case StmtKind::kSemSignal:

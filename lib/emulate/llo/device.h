@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "llvm/Support/Error.h"
+#include "matrix_unit.h"
 #include "memory.h"
 #include "tpu/emulate/llo_interpreter.h"
+#include "tpu/emulate/vector_bodies.h"
 #include "tpu/llo/llo.h"
-#include "vector_ops.h"
 
 namespace tpu::emulate::llo_run {
 
@@ -31,7 +32,7 @@ struct Context {
   const llo::Code* code = nullptr;
   std::vector<uint32_t> s;
   std::vector<std::unique_ptr<Vector>> v;
-  std::vector<std::unique_ptr<Mask>> m;
+  std::vector<std::unique_ptr<Vector>> m;  // words 0 and ~0
   std::vector<uint8_t> p;
   std::vector<Frame> frames;
   std::deque<uint32_t> v2s;
@@ -92,6 +93,7 @@ class Device {
   llvm::Expected<Progress> stepCompanion();
   llvm::Error transferBlock(int b, int64_t offset, const std::vector<int64_t>& at);
   llvm::Error execute(const isa::Instruction& insn);
+  bool executeVector(const isa::Instruction& insn, Vector& d);
   llvm::Error executeMemory(const isa::Instruction& insn, bool* done);
   llvm::Error executeUnit(const isa::Instruction& insn, bool* done);
   llvm::Error executeMatrix(const isa::Instruction& insn, bool* done);
@@ -101,8 +103,8 @@ class Device {
   std::vector<uint32_t> callWords(const llo::Stmt& st);
   uint32_t value(const llo::Scalar& x) { return x.is_reg ? top().s[x.reg] : static_cast<uint32_t>(x.imm); }
   uint32_t scalarOf(const isa::Operand& o) { return o.kind == isa::Operand::kReg ? top().s[o.reg] : static_cast<uint32_t>(o.imm); }
+  /// A vector or mask register.
   Vector& vec(const isa::Operand& o);
-  Mask& mask(const isa::Operand& o);
   int64_t addressOf(const isa::Operand& o) { return static_cast<int32_t>((o.has_base ? top().s[o.reg] : 0) + static_cast<uint32_t>(o.imm)); }
   std::string where() const;
   llvm::Error bad(Code code, const llvm::Twine& text) const;

@@ -2,9 +2,14 @@
 #include <cstring>
 
 #include "device.h"
+#include "scalar_ops.h"
 #include "tpu/support/diagnostics.h"
 
 namespace tpu::emulate::llo_run {
+
+namespace {
+constexpr int kLanes = 128, kSublanes = 8;
+}
 
 using isa::Opcode;
 using isa::Operand;
@@ -24,28 +29,6 @@ Error Device::execute(const isa::Instruction& insn) {
     case Opcode::pxor: c.p[o[0].reg] = c.p[o[1].reg] ^ c.p[o[2].reg]; return Error::success();
     case Opcode::pmov: c.p[o[0].reg] = c.p[o[1].reg]; return Error::success();
     case Opcode::pset: c.p[o[0].reg] = o[1].imm != 0; return Error::success();
-    case Opcode::vimm: vec(o[0]).fill(static_cast<uint32_t>(o[1].imm)); return Error::success();
-    case Opcode::vsplat: vec(o[0]).fill(scalarOf(o[1])); return Error::success();
-    case Opcode::vsel: {
-      const Mask& m = mask(o[1]);
-      const Vector &a = vec(o[2]), &b = vec(o[3]);
-      Vector& d = vec(o[0]);
-      for (int i = 0; i < kWords; ++i) d[i] = m[i] ? a[i] : b[i];
-      return Error::success();
-    }
-    case Opcode::mand: case Opcode::mor: case Opcode::mxor: {
-      const Mask &a = mask(o[1]), &b = mask(o[2]);
-      Mask& d = mask(o[0]);
-      for (int i = 0; i < kWords; ++i)
-        d[i] = insn.op == Opcode::mand ? a[i] & b[i] : insn.op == Opcode::mor ? a[i] | b[i] : a[i] ^ b[i];
-      return Error::success();
-    }
-    case Opcode::mnot: case Opcode::mmov: {
-      const Mask& a = mask(o[1]);
-      Mask& d = mask(o[0]);
-      for (int i = 0; i < kWords; ++i) d[i] = insn.op == Opcode::mnot ? !a[i] : a[i];
-      return Error::success();
-    }
     case Opcode::trap: return bad(Code::kLloTrap, "trap " + llvm::Twine(o[0].imm));
     default: break;
   }
@@ -59,17 +42,7 @@ Error Device::execute(const isa::Instruction& insn) {
     else return bad(Code::kInternalError, row.mnemonic + " has no meaning in llo");
     return Error::success();
   }
-  if (row.slot == Slot::kValu && row.operands[0] == isa::OperandKind::Vd) {
-    static const Vector none{};
-    const Vector& a = insn.num_operands > 1 ? vec(o[1]) : none;
-    const bool two = insn.num_operands > 2 && o[2].kind == Operand::kReg;
-    const Vector& b = two ? vec(o[2]) : none;
-    const int imm = insn.num_operands > 2 && !two ? static_cast<int>(o[2].imm) : 0;
-    if (runVector(insn.op, vec(o[0]), a, b, imm)) return Error::success();
-  }
-  if (row.slot == Slot::kValu && row.operands[0] == isa::OperandKind::Md &&
-      runCompare(insn.op, mask(o[0]), vec(o[1]), vec(o[2])))
-    return Error::success();
+  if (row.slot == Slot::kValu && insn.op != Opcode::vtos && executeVector(insn, vec(o[0]))) return Error::success();
   if (Error e = executeMemory(insn, &done)) return e;
   if (done) return Error::success();
   if (Error e = executeUnit(insn, &done)) return e;
@@ -77,6 +50,24 @@ Error Device::execute(const isa::Instruction& insn) {
   if (Error e = executeMatrix(insn, &done)) return e;
   if (done) return Error::success();
   return bad(Code::kInternalError, row.mnemonic + " has no meaning in llo");
+}
+
+// Runs the body of a VALU, EUP or XLU instruction; `d` may be a register or a FIFO's next entry.
+bool Device::executeVector(const isa::Instruction& insn, Vector& d) {
+  const VectorBody body = vectorBody(insn.op);
+  if (!body) return false;
+  const isa::InstructionInfo& row = isa::info(insn.op);
+  const uint32_t* source[3] = {};
+  uint32_t imm = 0;
+  int n = 0;
+  for (int i = 0; i < insn.num_operands; ++i) {
+    const Operand& o = insn.operands[i];
+    if (isa::isDef(row.operands[i]) || o.kind == Operand::kUnit) continue;
+    if (o.kind == Operand::kReg && o.cls != isa::RegClass::kScalar) source[n++] = vec(o).w;
+    else imm = scalarOf(o);
+  }
+  body(d.w, source[0], source[1], source[2], imm);
+  return true;
 }
 
 Error Device::executeMemory(const isa::Instruction& insn, bool* done) {
@@ -102,9 +93,9 @@ Error Device::executeMemory(const isa::Instruction& insn, bool* done) {
   const int64_t base = addressOf(o[mem]);
   const int64_t stride = strided ? o[2].imm : 1, rows = strided ? o[3].imm : 0xff;
   Vector& v = vec(o[1 - mem]);
-  const Mask* m = masked ? &mask(o[strided ? 4 : 2]) : nullptr;
+  const Vector* m = masked ? &vec(o[strided ? 4 : 2]) : nullptr;
   for (int s = 0; s < kSublanes; ++s) {
-    uint32_t* words = &v[s * kLanes];
+    uint32_t* words = &v.w[s * kLanes];
     if (!(rows >> s & 1)) {
       if (load) std::memset(words, 0, 512);
       continue;
@@ -117,7 +108,7 @@ Error Device::executeMemory(const isa::Instruction& insn, bool* done) {
       std::memcpy(row, words, 512);
     } else {
       for (int l = 0; l < kLanes; ++l)
-        if ((*m)[s * kLanes + l]) std::memcpy(row + l * 4, &words[l], 4);
+        if (m->w[s * kLanes + l]) std::memcpy(row + l * 4, &words[l], 4);
     }
   }
   return Error::success();
@@ -139,7 +130,7 @@ Error Device::executeUnit(const isa::Instruction& insn, bool* done) {
   switch (insn.op) {
     case Opcode::vtos:
       if (static_cast<int>(c.v2s.size()) >= chip.v2s_depth) return full("vector-to-scalar", chip.v2s_depth);
-      c.v2s.push_back(vec(o[0])[0]);
+      c.v2s.push_back(vec(o[0]).w[0]);
       return Error::success();
     case Opcode::spop:
       if (c.v2s.empty()) return empty();
@@ -150,38 +141,27 @@ Error Device::executeUnit(const isa::Instruction& insn, bool* done) {
     case Opcode::vpop_xlu: return pop(c.xlu[o[1].reg]);
     case Opcode::vpop_trf: return pop(c.trf[o[1].reg]);
     case Opcode::vxpose:
-      std::memcpy(&c.xpose[o[0].reg].buffer[o[2].imm * kWords], vec(o[1]).data(), sizeof(Vector));
+      std::memcpy(&c.xpose[o[0].reg].buffer[o[2].imm * kVectorWords], vec(o[1]).w, sizeof(Vector));
       return Error::success();
     case Opcode::vxpose_go: {
       auto& fifo = c.trf[o[0].reg];
       const auto& buffer = c.xpose[o[0].reg].buffer;
       const int entries = static_cast<int>(o[2].imm / 8);
       if (static_cast<int>(fifo.size()) + entries > chip.trf_depth) return full("transpose", chip.trf_depth);
-      for (int j = 0; j < entries; ++j) {
-        Vector& v = fifo.emplace_back();
-        for (int s = 0; s < kSublanes; ++s)
-          for (int l = 0; l < kLanes; ++l) v[s * kLanes + l] = buffer[l * kLanes + (o[1].imm + 8 * j + s) % kLanes];
-      }
+      for (int j = 0; j < entries; ++j) transposeEntry(fifo.emplace_back().w, buffer.data(), static_cast<int>(o[1].imm), j);
       return Error::success();
     }
     default: break;
   }
   const Slot slot = isa::info(insn.op).slot;
-  Vector d;
-  if (slot == Slot::kEup && runEup(insn.op, d, vec(o[0]))) {
-    if (static_cast<int>(c.eup.size()) >= chip.eup_depth) return full("EUP", chip.eup_depth);
-    c.eup.push_back(d);
+  if (slot == Slot::kEup || slot == Slot::kXlu) {
+    auto& fifo = slot == Slot::kEup ? c.eup : c.xlu[o[0].reg];
+    const int depth = slot == Slot::kEup ? chip.eup_depth : chip.xlu_depth;
+    if (static_cast<int>(fifo.size()) >= depth) return full(slot == Slot::kEup ? "EUP" : "XLU", depth);
+    Vector d;
+    executeVector(insn, d);
+    fifo.push_back(d);
     return Error::success();
-  }
-  if (slot == Slot::kXlu) {
-    auto& fifo = c.xlu[o[0].reg];
-    if (static_cast<int>(fifo.size()) >= chip.xlu_depth) return full("XLU", chip.xlu_depth);
-    const bool perm = insn.op == Opcode::vperm_lane;
-    const uint32_t n = !perm && insn.num_operands > 2 ? scalarOf(o[2]) : 0;
-    if (runXlu(insn.op, d, vec(o[1]), perm ? vec(o[2]) : d, n)) {
-      fifo.push_back(d);
-      return Error::success();
-    }
   }
   *done = false;
   return Error::success();
@@ -200,7 +180,8 @@ Error Device::executeMatrix(const isa::Instruction& insn, bool* done) {
   }
   MatrixUnit& mxu = *c.mxu[unit];
   if (cls == isa::LatencyClass::kMatPush || cls == isa::LatencyClass::kMatPushT) {
-    mxu.push(insn.op, vec(o[1]), static_cast<int>(o[2].imm), static_cast<int>(o[3].imm), static_cast<int>(o[4].imm));
+    mxu.push(insn.op, vec(o[1]), cls == isa::LatencyClass::kMatPushT, static_cast<int>(o[2].imm),
+             static_cast<int>(o[3].imm), static_cast<int>(o[4].imm));
   } else if (cls == isa::LatencyClass::kLatch) {
     mxu.latch(static_cast<int>(o[1].imm));
   } else if (insn.op == Opcode::vpop_mrf || insn.op == Opcode::vpop_mrf_half) {
@@ -210,8 +191,8 @@ Error Device::executeMatrix(const isa::Instruction& insn, bool* done) {
     if (insn.op == Opcode::vpop_mrf) {
       d = r;
     } else {
-      for (int i = 0; i < kWords; ++i)
-        if (i % kLanes / 64 == o[2].imm) d[i] = r[i - o[2].imm * 64];
+      for (int i = 0; i < kVectorWords; ++i)
+        if (i % kLanes / 64 == o[2].imm) d.w[i] = r.w[i - o[2].imm * 64];
     }
     mxu.fifo.pop_front();
   } else if (insn.op == Opcode::vpop_mrb) {
@@ -221,9 +202,7 @@ Error Device::executeMatrix(const isa::Instruction& insn, bool* done) {
     if (!mxu.accumulate(insn.op, vec(o[1]), static_cast<int>(o[2].imm), scalarOf(o[3])))
       return bad(Code::kLloFifo, isa::print(insn) + " names no accumulator");
   } else {
-    std::vector<Vector> out;
-    mxu.multiply(insn.op, vec(o[1]), static_cast<int>(o[2].imm), &out);
-    for (Vector& v : out) mxu.fifo.push_back(v);
+    mxu.multiply(insn.op, vec(o[1]), static_cast<int>(o[2].imm), mxu.fifo);
     if (static_cast<int>(mxu.fifo.size()) > chip.mrf_depth)
       return bad(Code::kLloFifo, isa::print(insn) + " exceeds the " + llvm::Twine(chip.mrf_depth) + " entries of the result FIFO");
   }

@@ -109,7 +109,7 @@ Expected<std::vector<HostTensor>> interpret(const llo::Module& module, const tar
     for (size_t a = 0; a < module.args.size(); ++a) loadArgument(pod, module.args[a], args[a], d);
     pod.devices.back()->startDriver();
   }
-  if (Error e = runPod(pod)) return std::move(e);
+  if (Error e = runPod(pod)) return e;
   std::vector<HostTensor> results;
   for (const llo::Port& port : module.results) {
     HostTensor& r = results.emplace_back(port.signature.element, port.signature.global_dims);
