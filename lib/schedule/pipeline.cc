@@ -1,0 +1,519 @@
+#include "pipeline.h"
+
+#include <algorithm>
+
+#include "tpu/isa/dma.h"
+
+namespace tpu::schedule {
+
+using isa::Opcode;
+using llo::Addr;
+using llo::Arg;
+using llo::P;
+using llo::S;
+
+namespace {
+
+/// How a block moves over the grid: what a step adds to its HBM offset, by the dimension that the step advances (those
+/// inside it go back to 0).
+struct Motion {
+  std::vector<int64_t> delta;   // by active dimension
+  bool moves() const {
+    return std::any_of(delta.begin(), delta.end(), [](int64_t d) { return d != 0; });
+  }
+};
+
+struct ActiveDim {
+  int index;       // grid dimension
+  int64_t size;
+};
+
+std::vector<ActiveDim> activeDims(const llo::Kernel& kernel) {
+  std::vector<ActiveDim> dims;
+  for (size_t d = 0; d < kernel.grid.size(); ++d)
+    if (kernel.grid[d] > 1) dims.push_back({static_cast<int>(d), kernel.grid[d]});
+  return dims;
+}
+
+Motion motionOf(const llo::PipelineBlock& block, const std::vector<ActiveDim>& dims) {
+  Motion m;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    int64_t delta = block.step[dims[d].index];
+    for (size_t e = d + 1; e < dims.size(); ++e) delta -= (dims[e].size - 1) * block.step[dims[e].index];
+    m.delta.push_back(delta);
+  }
+  return m;
+}
+
+}  // namespace
+
+llvm::Expected<VmemPlan> planVmem(const Context& ctx, const llo::Kernel& kernel) {
+  const std::vector<ActiveDim> dims = activeDims(kernel);
+  std::vector<int> slots;
+  auto total = [&] {
+    int64_t bytes = ctx.vmem_buffers_end;
+    for (size_t b = 0; b < kernel.blocks.size(); ++b) bytes += slots[b] * ((kernel.blocks[b].bytes + 4095) / 4096 * 4096);
+    for (int64_t s : kernel.scratch) bytes += (s + 4095) / 4096 * 4096;
+    return bytes;
+  };
+  for (const llo::PipelineBlock& block : kernel.blocks) slots.push_back(motionOf(block, dims).moves() ? 2 : 1);
+  VmemPlan plan;
+  while (total() > ctx.chip.vmem_bytes) {
+    int largest = -1;
+    for (size_t b = 0; b < slots.size(); ++b)
+      if (slots[b] == 2 && (largest < 0 || kernel.blocks[b].bytes > kernel.blocks[largest].bytes)) largest = static_cast<int>(b);
+    if (largest < 0) {
+      std::string text = "kernel " + kernel.name + " needs " + std::to_string(total()) + " bytes of VMEM, the chip has " +
+                         std::to_string(ctx.chip.vmem_bytes) + "; blocks:";
+      for (const llo::PipelineBlock& block : kernel.blocks) text += " " + block.name + " " + std::to_string(block.bytes);
+      return fail(Code::kVmemFull, "", text, ExitStatus::kDoesNotFit);
+    }
+    slots[largest] = 1;
+    plan.reduced = true;
+  }
+  int64_t at = ctx.vmem_buffers_end;
+  auto place = [&](int64_t bytes) {
+    const int64_t address = at;
+    at += (bytes + 4095) / 4096 * 4096;
+    return address;
+  };
+  for (size_t b = 0; b < slots.size(); ++b) {
+    plan.slots.emplace_back();
+    for (int k = 0; k < slots[b]; ++k) plan.slots.back().push_back(place(kernel.blocks[b].bytes));
+  }
+  for (int64_t s : kernel.scratch) plan.scratch.push_back(place(s));
+  plan.end = at;
+  return plan;
+}
+
+namespace {
+
+/// One transfer of a block: its descriptor, and the extents that shrink at the grid's edge.
+struct TransferState {
+  const llo::Transfer* transfer;
+  int64_t descriptor;
+};
+struct BlockState {
+  const llo::PipelineBlock* block;
+  Motion motion;
+  bool in_rows = false;        // offsets count rows of 512 bytes in the descriptor's base word
+  bool edges = false;          // bytes differ between steps
+  int64_t bytes = 0;           // moved per step where !edges
+  int32_t sem = -1;
+  llvm::SmallVector<int64_t, 2> slots;
+  S offset;                    // of the step to be moved next: rows, or bytes
+  S slot;                      // VMEM address of the body's slot; no id: constant
+  S moved, pending;            // edges: bytes of the transfer started last, of the one not waited for
+  P fetched;                   // inputs that do not move every step: step s was fetched for
+  P in_flight;                 // outputs: a write-back is not waited for
+  std::vector<TransferState> transfers;
+  bool out() const { return block->direction == llo::Direction::kOut; }
+  bool double_buffered() const { return slots.size() == 2; }
+};
+
+class KernelExpander {
+ public:
+  KernelExpander(Context& ctx, const Callee& callee, const VmemPlan& plan)
+      : ctx_(ctx), kernel_(ctx.module.kernels[callee.kernel]), callee_(callee), plan_(plan), b_(func_),
+        dims_(activeDims(kernel_)) {}
+
+  Func run(int32_t call_locs);
+
+ private:
+  void initBlock(int index);
+  void makeDescriptors(BlockState& s);
+  void initDescriptors(BlockState& s);
+  void advanceIndices();
+  void advanceOffset(BlockState& s);
+  /// The predicate "the step just computed moves this block"; without id: always.
+  Guard movesGuard(const BlockState& s, bool wants_next);
+  Arg edgeExtent(int grid, int64_t edge, int64_t full, bool next);
+  Arg indexOf(int grid, bool next);
+  void startTransfers(BlockState& s, Arg slot, Guard guard, bool next);
+  void waitFor(const BlockState& s, Arg bytes, Guard guard) {
+    if (s.sem >= 0) b_.emit(Opcode::sem_wait, {s.sem, bytes}, guard);
+  }
+  void fetch(BlockState& s, Guard guard, bool first);
+  void writeBack(BlockState& s);
+  void swap(BlockState& s, Guard guard);
+  void step();
+  void body();
+  void runCompanion(size_t c);
+  void companions();
+  void drainCompanions();
+
+  Context& ctx_;
+  const llo::Kernel& kernel_;
+  const Callee& callee_;
+  const VmemPlan& plan_;
+  Func func_;
+  FuncBuilder b_;
+  std::vector<ActiveDim> dims_;
+  std::vector<BlockState> blocks_;
+  std::vector<S> next_, current_;      // indices by active dimension
+  std::vector<P> wrap_;                // wrap_[d]: the step wrapped dimensions d.. (inner ones included)
+  std::vector<P> done_;                // by companion
+  bool single_ = false;                // one grid step
+};
+
+int64_t transferBytes(const llo::Transfer& t) { return t.run * t.dims[0].count * t.dims[1].count * t.dims[2].count; }
+
+bool hasEdges(const llo::Kernel& kernel, const llo::Transfer& t) {
+  auto live = [&](int grid) { return grid >= 0 && kernel.grid[grid] > 1; };
+  return live(t.run_edge_grid) || live(t.dims[0].edge_grid) || live(t.dims[1].edge_grid) || live(t.dims[2].edge_grid);
+}
+
+// Extents on a grid dimension of one index are always the edge's.
+llo::Transfer resolved(const llo::Kernel& kernel, llo::Transfer t) {
+  auto resolve = [&](int grid, int64_t edge, int64_t& extent) {
+    if (grid >= 0 && kernel.grid[grid] <= 1) extent = edge;
+  };
+  resolve(t.run_edge_grid, t.run_edge, t.run);
+  for (llo::TransferDim& d : t.dims) resolve(d.edge_grid, d.edge_count, d.count);
+  return t;
+}
+
+void KernelExpander::initBlock(int index) {
+  BlockState s;
+  s.block = &kernel_.blocks[index];
+  s.motion = motionOf(*s.block, dims_);
+  s.slots = plan_.slots[index];
+  s.sem = ctx_.module.num_sems + index;
+  ctx_.sems_used = std::max(ctx_.sems_used, s.sem + 1);
+  s.in_rows = std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d % 512 == 0; });
+  for (const llo::Transfer& t : s.block->transfers) {
+    s.edges |= hasEdges(kernel_, t);
+    s.bytes += transferBytes(resolved(kernel_, t));
+  }
+  makeDescriptors(s);
+  blocks_.push_back(std::move(s));
+}
+
+void KernelExpander::makeDescriptors(BlockState& s) {
+  for (const llo::Transfer& original : s.block->transfers) {
+    const llo::Transfer t = resolved(kernel_, original);
+    std::vector<uint32_t> w(isa::kDmaWords, 0);
+    const uint32_t hbm = static_cast<uint32_t>(isa::Space::kHbm), vmem = static_cast<uint32_t>(isa::Space::kVmem);
+    const uint32_t sem = static_cast<uint32_t>(s.sem);
+    w[isa::kDmaSpaces] = s.out() ? vmem | hbm << 8 : hbm | vmem << 8;
+    w[isa::kDmaSems] = s.out() ? sem | isa::kNoSemaphore << 16 : isa::kNoSemaphore | sem << 16;
+    w[isa::kDmaDevice] = isa::kThisDevice;
+    w[s.out() ? isa::kDmaSrcOffset : isa::kDmaDstOffset] = static_cast<uint32_t>(s.slots[0] + t.vmem_offset);
+    w[isa::kDmaRun] = static_cast<uint32_t>(t.run);
+    for (int k = 0; k < 3; ++k) {
+      const llo::TransferDim& d = t.dims[k];
+      w[isa::kDmaCount1 + 3 * k] = static_cast<uint32_t>(d.count);
+      w[isa::kDmaSrcStride1 + 3 * k] = static_cast<uint32_t>(s.out() ? d.vmem_stride : d.hbm_stride);
+      w[isa::kDmaDstStride1 + 3 * k] = static_cast<uint32_t>(s.out() ? d.hbm_stride : d.vmem_stride);
+    }
+    s.transfers.push_back({&original, ctx_.placeDescriptor(w, true)});
+  }
+}
+
+// Puts the parameter's address into the descriptors and loads the running offset.
+void KernelExpander::initDescriptors(BlockState& s) {
+  const int64_t word = ctx_.params + 4 * paramWords(kernel_)[s.block->param];
+  const S row = b_.s(Opcode::sld, {Addr{{}, word}});
+  const S bytes = b_.s(Opcode::sld, {Addr{{}, word + 4}});
+  const int base = s.out() ? isa::kDmaDstBase : isa::kDmaSrcBase;
+  s.offset = b_.newS();
+  b_.setReg(s.offset, s.in_rows ? row : bytes);
+  for (TransferState& t : s.transfers) {
+    if (!s.in_rows) {
+      b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * base}, row});
+      continue;
+    }
+    S at = bytes;
+    if (t.transfer->hbm_offset != 0) at = b_.s(Opcode::sadd, {bytes, t.transfer->hbm_offset});
+    b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * (base + 1)}, at});
+  }
+}
+
+// next_ becomes the indices of step s+1; wrap_[d] says that dimensions d and inner ones went back to 0.
+void KernelExpander::advanceIndices() {
+  for (size_t d = dims_.size(); d-- > 0;) {
+    const bool inner = d + 1 == dims_.size();
+    const Guard carry = inner ? Guard{} : Guard{wrap_[d + 1].id, false};
+    b_.emit(Opcode::sadd, {next_[d], next_[d], 1}, carry);
+    b_.emit(Opcode::scmp_eq, {wrap_[d], next_[d], dims_[d].size});
+    b_.emit(Opcode::smov, {next_[d], 0}, {wrap_[d].id, false});
+  }
+}
+
+void KernelExpander::advanceOffset(BlockState& s) {
+  const int64_t unit = s.in_rows ? 512 : 1;
+  const size_t n = dims_.size();
+  int64_t before = 0;
+  for (size_t d = n; d-- > 0;) {
+    const int64_t more = s.motion.delta[d] - before;
+    before = s.motion.delta[d];
+    const Guard guard = d + 1 == n ? Guard{} : Guard{wrap_[d + 1].id, false};
+    if (more != 0) b_.emit(Opcode::sadd, {s.offset, s.offset, more / unit}, guard);
+  }
+}
+
+// A step advances dimension d when wrap_[d+1] holds and wrap_[d] does not. With `wants_next` the wrap of all dimensions
+// (no next step) gives false, else true: outputs are written at the end.
+Guard KernelExpander::movesGuard(const BlockState& s, bool wants_next) {
+  const size_t n = dims_.size();
+  const std::vector<int64_t>& delta = s.motion.delta;
+  size_t innermost = n;   // outermost dimensions 0..k move it, and none inside
+  while (innermost > 0 && delta[innermost - 1] == 0) --innermost;
+  bool prefix = true;
+  for (size_t d = 0; d < innermost; ++d) prefix &= delta[d] != 0;
+  if (prefix && innermost == n) return wants_next ? Guard{wrap_[0].id, true} : Guard{};
+  if (prefix && !wants_next) return {wrap_[innermost].id, false};
+  if (prefix) {
+    const P moves = b_.p(Opcode::pmov, {wrap_[innermost]});
+    b_.emit(Opcode::pset, {moves, 0}, {wrap_[0].id, false});
+    return {moves.id, false};
+  }
+  const P moves = wants_next ? b_.p(Opcode::pset, {0}) : b_.p(Opcode::pmov, {wrap_[0]});
+  for (size_t d = 0; d < n; ++d) {
+    if (delta[d] == 0) continue;
+    const P level = d + 1 < n ? b_.p(Opcode::pmov, {wrap_[d + 1]}) : b_.p(Opcode::pset, {1});
+    b_.emit(Opcode::pset, {level, 0}, {wrap_[d].id, false});
+    b_.emit(Opcode::por, {moves, moves, level});
+  }
+  return {moves.id, false};
+}
+
+Arg KernelExpander::indexOf(int grid, bool next) {
+  for (size_t d = 0; d < dims_.size(); ++d)
+    if (dims_[d].index == grid) return next ? next_[d] : current_[d];
+  return 0;
+}
+
+// The extent at the moved step: shorter on the last index of the grid dimension.
+Arg KernelExpander::edgeExtent(int grid, int64_t edge, int64_t full, bool next) {
+  const Arg index = indexOf(grid, next);
+  const P last = b_.p(Opcode::scmp_eq, {index, kernel_.grid[grid] - 1});
+  const S value = b_.imm(edge);
+  return b_.s(Opcode::ssel, {last, value, full});
+}
+
+// Patches what changes and starts the block's transfers; s.moved gets the bytes where they differ between steps.
+void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool next) {
+  const int hbm_base = s.out() ? isa::kDmaDstBase : isa::kDmaSrcBase;
+  const int vmem_word = s.out() ? isa::kDmaSrcOffset : isa::kDmaDstOffset;
+  S total;
+  for (TransferState& t : s.transfers) {
+    const llo::Transfer fixed = resolved(kernel_, *t.transfer);
+    auto word = [&](int w) { return Addr{{}, t.descriptor + 4 * w}; };
+    if (s.in_rows) {
+      b_.emit(Opcode::sst, {word(hbm_base), s.offset});
+    } else {
+      S at = s.offset;
+      if (fixed.hbm_offset != 0) at = b_.s(Opcode::sadd, {s.offset, fixed.hbm_offset});
+      b_.emit(Opcode::sst, {word(hbm_base + 1), at});
+    }
+    if (slot.o.kind == isa::Operand::kReg) {
+      S at{slot.o.reg};
+      if (fixed.vmem_offset != 0) at = b_.s(Opcode::sadd, {at, fixed.vmem_offset});
+      b_.emit(Opcode::sst, {word(vmem_word), at});
+    }
+    if (s.edges) {
+      S bytes = b_.imm(1);
+      auto extent = [&](int grid, int64_t edge, int64_t full, int w) {
+        if (grid < 0 || kernel_.grid[grid] <= 1) {
+          if (full != 1) bytes = b_.s(Opcode::smul, {bytes, full});
+          return;
+        }
+        const Arg value = edgeExtent(grid, edge, full, next);
+        b_.emit(Opcode::sst, {word(w), value});
+        bytes = b_.s(Opcode::smul, {bytes, value});
+      };
+      extent(fixed.run_edge_grid, fixed.run_edge, fixed.run, isa::kDmaRun);
+      for (int k = 0; k < 3; ++k)
+        extent(fixed.dims[k].edge_grid, fixed.dims[k].edge_count, fixed.dims[k].count, isa::kDmaCount1 + 3 * k);
+      total = total.id < 0 ? bytes : b_.s(Opcode::sadd, {total, bytes});
+    }
+    b_.emit(Opcode::dma_start, {t.descriptor}, guard).fetch = !s.out() && s.double_buffered();
+  }
+  if (s.edges) b_.emit(Opcode::smov, {s.moved, total}, guard);
+}
+
+void KernelExpander::fetch(BlockState& s, Guard guard, bool first) {
+  Arg slot = s.slots[0];
+  if (!first && s.double_buffered()) slot = b_.s(Opcode::sxor, {s.slot, s.slots[0] ^ s.slots[1]});
+  startTransfers(s, slot, guard, !first);
+}
+
+void KernelExpander::swap(BlockState& s, Guard guard) {
+  if (s.double_buffered()) b_.emit(Opcode::sxor, {s.slot, s.slot, s.slots[0] ^ s.slots[1]}, guard);
+}
+
+// After the body: the block is written where the next step moves away from it, or the grid ends. Of two slots, the one
+// that the next step fills was written back one move earlier, so that transfer is waited for.
+void KernelExpander::writeBack(BlockState& s) {
+  const Guard guard = single_ ? Guard{} : movesGuard(s, false);
+  const Arg slot = s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]);
+  startTransfers(s, slot, guard, false);
+  const Arg now = s.edges ? Arg(s.moved) : Arg(s.bytes);
+  if (!s.double_buffered()) {
+    waitFor(s, now, guard);
+  } else {
+    Guard wait{s.in_flight.id, false};
+    if (guard.id >= 0) {
+      const P both = b_.p(Opcode::pmov, {s.in_flight});
+      b_.emit(Opcode::pset, {both, 0}, {guard.id, !guard.negated});
+      wait = {both.id, false};
+    }
+    waitFor(s, s.edges ? Arg(s.pending) : now, wait);
+    if (s.edges) b_.emit(Opcode::smov, {s.pending, s.moved}, guard);
+    b_.emit(Opcode::pset, {s.in_flight, 1}, guard);
+    swap(s, guard);
+  }
+  if (!single_) advanceOffset(s);
+}
+
+void KernelExpander::body() {
+  KernelValues values;
+  values.kernel = &kernel_;
+  for (size_t g = 0; g < kernel_.grid.size(); ++g) values.grid.push_back(indexOf(static_cast<int>(g), false));
+  for (const BlockState& s : blocks_) values.blocks.push_back(s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]));
+  for (int64_t a : plan_.scratch) values.scratch.push_back(a);
+  Expander(ctx_, b_, nullptr, &values).run(kernel_.code, 0);
+  b_.setOp(0);
+}
+
+void KernelExpander::runCompanion(size_t c) {
+  const llo::Companion& companion = ctx_.module.companions[callee_.companions[c]];
+  const uint32_t op_base = static_cast<uint32_t>(func_.op_locs.size());
+  func_.op_locs.insert(func_.op_locs.end(), companion.step.op_locs.begin(), companion.step.op_locs.end());
+  Expander e(ctx_, b_, nullptr, nullptr);
+  e.run(companion.step, op_base);
+  b_.setOp(0);
+  b_.emit(Opcode::pmov, {done_[c], e.pred(companion.done)});
+}
+
+void KernelExpander::companions() {
+  for (size_t c = 0; c < callee_.companions.size(); ++c) {
+    const int skip = b_.newLabel();
+    b_.branchTo(skip, {done_[c].id, false});
+    runCompanion(c);
+    b_.place(skip);
+  }
+}
+
+void KernelExpander::drainCompanions() {
+  for (size_t c = 0; c < callee_.companions.size(); ++c) {
+    const int exit = b_.newLabel();
+    const int head = b_.begin();
+    b_.branchTo(exit, {done_[c].id, false});
+    runCompanion(c);
+    b_.branchBack(head);
+    b_.place(exit);
+  }
+}
+
+// One step, from the fetches of the next one to the swap of slots.
+void KernelExpander::step() {
+  std::vector<std::pair<BlockState*, Guard>> late;   // inputs with one slot: fetched after the body
+  std::vector<Guard> moved(blocks_.size());
+  if (!single_) {
+    advanceIndices();
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      BlockState& s = blocks_[i];
+      if (s.out() || !s.motion.moves()) continue;
+      moved[i] = movesGuard(s, true);
+      advanceOffset(s);
+      if (s.edges && s.double_buffered()) b_.setReg(s.pending, s.moved);
+      if (s.double_buffered()) fetch(s, moved[i], false);
+      else late.push_back({&s, moved[i]});
+    }
+  }
+  for (BlockState& s : blocks_) {
+    if (s.out() || (!single_ && !s.motion.moves())) continue;
+    const Arg bytes = !s.edges ? Arg(s.bytes) : !single_ && s.double_buffered() ? Arg(s.pending) : Arg(s.moved);
+    waitFor(s, bytes, s.fetched.id >= 0 ? Guard{s.fetched.id, false} : Guard{});
+  }
+  companions();
+  body();
+  for (auto& [s, guard] : late) fetch(*s, guard, false);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    BlockState& s = blocks_[i];
+    if (s.out()) {
+      if (single_ || s.motion.moves()) writeBack(s);
+      continue;
+    }
+    if (single_ || !s.motion.moves()) continue;
+    swap(s, moved[i]);
+    if (s.fetched.id >= 0) {
+      b_.emit(Opcode::pmov, {s.fetched, P{moved[i].id}});
+      if (moved[i].negated) b_.emit(Opcode::pxor, {s.fetched, s.fetched, P{moved[i].id}});
+    }
+  }
+  for (size_t d = 0; d < dims_.size(); ++d) b_.setReg(current_[d], next_[d]);
+}
+
+Func KernelExpander::run(int32_t call_locs) {
+  func_.name = kernel_.name;
+  func_.op_locs = call_locs >= 0 ? ctx_.module.call_locs[call_locs] : kernel_.code.op_locs;
+  func_.entered_by_call = true;
+  func_.kernel = callee_.kernel;
+  single_ = dims_.empty();
+  isa::Instruction save;
+  save.op = Opcode::sst;
+  save.num_operands = 2;
+  save.operands[0] = Arg(Addr{{}, ctx_.link_word}).o;
+  save.operands[1] = physicalScalar(ctx_.linkRegister());
+  b_.append(save);
+  for (size_t i = 0; i < kernel_.blocks.size(); ++i) initBlock(static_cast<int>(i));
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    next_.push_back(b_.imm(0));
+    current_.push_back(b_.imm(0));
+    wrap_.push_back(b_.newP());
+  }
+  for (size_t c = 0; c < callee_.companions.size(); ++c) done_.push_back(b_.p(Opcode::pset, {0}));
+  for (BlockState& s : blocks_) {
+    initDescriptors(s);
+    if (s.edges) s.moved = b_.imm(s.bytes);
+    if (s.edges) s.pending = b_.imm(s.bytes);
+    if (s.out()) {
+      if (s.double_buffered()) s.in_flight = b_.p(Opcode::pset, {0});
+    } else {
+      fetch(s, {}, true);
+    }
+    if (s.double_buffered()) s.slot = b_.imm(s.slots[0]);
+  }
+  // Inputs that never move are waited for once; so are those of a single step, inside the step.
+  for (BlockState& s : blocks_) {
+    if (s.out() || single_) continue;
+    if (!s.motion.moves()) waitFor(s, s.edges ? Arg(s.moved) : Arg(s.bytes), {});
+    const bool always = std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d != 0; });
+    if (s.motion.moves() && !always) s.fetched = b_.p(Opcode::pset, {1});
+  }
+  if (single_) {
+    step();
+  } else {
+    const int head = b_.begin();
+    b_.enterLoop();
+    step();
+    b_.branchBack(head, {wrap_[0].id, true});
+    b_.leaveLoop();
+  }
+  // Outputs that never move are written now; of the others the last write-back is still on its way.
+  for (BlockState& s : blocks_) {
+    if (!s.out() || single_) continue;
+    if (!s.motion.moves()) startTransfers(s, s.slots[0], {}, false);
+  }
+  for (BlockState& s : blocks_) {
+    if (!s.out() || single_) continue;
+    const Arg bytes = s.edges ? Arg(s.moved) : Arg(s.bytes);
+    if (!s.motion.moves() || s.double_buffered()) waitFor(s, bytes, {});
+  }
+  drainCompanions();
+  const S link = b_.s(Opcode::sld, {Addr{{}, ctx_.link_word}});
+  b_.terminate(Opcode::ret, {link});
+  b_.finish();
+  return std::move(func_);
+}
+
+}  // namespace
+
+Func expandKernel(Context& ctx, const Callee& callee, const VmemPlan& plan, int32_t call_locs) {
+  return KernelExpander(ctx, callee, plan).run(call_locs);
+}
+
+}  // namespace tpu::schedule

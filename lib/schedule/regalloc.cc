@@ -1,0 +1,171 @@
+#include "regalloc.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "liveness.h"
+#include "spill.h"
+
+namespace tpu::schedule {
+namespace {
+
+using isa::RegClass;
+
+constexpr int kUncoloured = -1;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+struct Colouring {
+  std::vector<int> colour;
+  std::vector<int32_t> spilled;
+};
+
+// Colours registers in the order of their first mention, each with the free colour that was used longest ago: false
+// dependences between neighbours would tie the list scheduler's hands.
+bool colourInOrder(const RegIndex& index, const Interference& graph, const Machine& machine, Colouring* out) {
+  std::vector<int32_t> order;
+  for (int32_t r = 0; r < index.size(); ++r)
+    if (graph.first[r] >= 0) order.push_back(r);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return graph.first[a] < graph.first[b]; });
+  out->colour.assign(index.size(), kUncoloured);
+  std::vector<int64_t> used_at[kNumClasses];
+  for (int c = 0; c < kNumClasses; ++c) used_at[c].assign(machine.registers(static_cast<RegClass>(c)), -1);
+  int64_t now = 0;
+  std::vector<char> taken;
+  for (int32_t r : order) {
+    const int c = classIndex(index.classOf(r));
+    taken.assign(used_at[c].size(), 0);
+    for (int32_t n : graph.neighbours[r])
+      if (out->colour[n] >= 0) taken[out->colour[n]] = 1;
+    int best = -1;
+    for (int k = 0; k < static_cast<int>(taken.size()); ++k)
+      if (!taken[k] && (best < 0 || used_at[c][k] < used_at[c][best])) best = k;
+    if (best < 0) return false;
+    out->colour[r] = best;
+    used_at[c][best] = now++;
+  }
+  return true;
+}
+
+// Chaitin and Briggs: registers with few neighbours leave first; where none has, the cheapest per neighbour leaves and is
+// spilled if it finds no colour when it comes back.
+void colourBySimplifying(const RegIndex& index, const Interference& graph, const Machine& machine,
+                         const std::vector<double>& cost, Colouring* out) {
+  const int32_t n = index.size();
+  std::vector<int> degree(n), limit(n);
+  std::vector<char> gone(n, 0);
+  std::vector<int32_t> stack, low;
+  int32_t left = 0;
+  for (int32_t r = 0; r < n; ++r) {
+    degree[r] = static_cast<int>(graph.neighbours[r].size());
+    limit[r] = machine.registers(index.classOf(r));
+    if (graph.first[r] < 0) {
+      gone[r] = 1;
+      continue;
+    }
+    ++left;
+    if (degree[r] < limit[r]) low.push_back(r);
+  }
+  auto leave = [&](int32_t r) {
+    gone[r] = 1;
+    --left;
+    stack.push_back(r);
+    for (int32_t m : graph.neighbours[r])
+      if (!gone[m] && degree[m]-- == limit[m]) low.push_back(m);
+  };
+  while (left > 0) {
+    while (!low.empty()) {
+      const int32_t r = low.back();
+      low.pop_back();
+      if (!gone[r]) leave(r);
+    }
+    if (left == 0) break;
+    int32_t pick = -1;
+    double best = 0;
+    for (int32_t r = 0; r < n; ++r) {
+      if (gone[r]) continue;
+      const double price = cost[r] / std::max(degree[r], 1);
+      if (pick < 0 || price < best) pick = r, best = price;
+    }
+    leave(pick);
+  }
+  out->colour.assign(n, kUncoloured);
+  out->spilled.clear();
+  std::vector<char> taken;
+  for (size_t k = stack.size(); k-- > 0;) {
+    const int32_t r = stack[k];
+    taken.assign(limit[r], 0);
+    for (int32_t m : graph.neighbours[r])
+      if (out->colour[m] >= 0) taken[out->colour[m]] = 1;
+    const auto it = std::find(taken.begin(), taken.end(), 0);
+    if (it == taken.end()) out->spilled.push_back(r);
+    else out->colour[r] = static_cast<int>(it - taken.begin());
+  }
+}
+
+void apply(Func& func, const RegIndex& index, const std::vector<int>& colour) {
+  auto physical = [&](RegClass cls, int32_t& reg) { reg = std::max(colour[index.of(cls, reg)], 0); };
+  auto rename = [&](Insn& i) {
+    for (int k = 0; k < i.insn.num_operands; ++k) {
+      isa::Operand& o = i.insn.operands[k];
+      if (!o.virt) continue;
+      if (o.kind == isa::Operand::kReg) physical(o.cls, o.reg);
+      else if (o.kind == isa::Operand::kMem) physical(RegClass::kScalar, o.reg);
+      o.virt = false;
+    }
+    if (i.insn.pred_virt) physical(RegClass::kPred, i.insn.pred);
+    i.insn.pred_virt = false;
+  };
+  for (Block& b : func.blocks) {
+    for (Insn& i : b.code) rename(i);
+    if (b.has_term) rename(b.term);
+  }
+}
+
+bool anyFixed(const Func& func) {
+  return std::any_of(func.blocks.begin(), func.blocks.end(), [](const Block& b) { return b.fixed; });
+}
+
+}  // namespace
+
+llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats, bool* unfix) {
+  *unfix = false;
+  Spiller spiller(func, ctx);
+  for (int round = 0; round < 64; ++round) {
+    const RegIndex index(func);
+    Interference graph = interference(func, index);
+    Colouring colouring;
+    std::vector<int32_t> forced;
+    for (int32_t r = 0; r < index.size(); ++r)
+      if (graph.across_call[r]) forced.push_back(r);
+    if (forced.empty()) {
+      if (colourInOrder(index, graph, machine, &colouring)) {
+        apply(func, index, colouring.colour);
+        stats->rounds = round;
+        return llvm::Error::success();
+      }
+      std::vector<double> cost = graph.cost;
+      for (int32_t r = 0; r < index.size(); ++r)
+        if (spiller.isTemporary(index.classOf(r), r - index.base[classIndex(index.classOf(r))])) cost[r] = kNever;
+      colourBySimplifying(index, graph, machine, cost, &colouring);
+      if (colouring.spilled.empty()) {
+        apply(func, index, colouring.colour);
+        stats->rounds = round;
+        return llvm::Error::success();
+      }
+      forced = colouring.spilled;
+    }
+    if (anyFixed(func)) {
+      *unfix = true;
+      return llvm::Error::success();
+    }
+    std::sort(forced.begin(), forced.end());
+    for (int32_t r : forced) ++stats->spilled[classIndex(index.classOf(r))];
+    spiller.spill(forced, index);
+    if (func.vmem_spill_end > func.vmem_spill_limit)
+      return fail(Code::kVmemFull, "", "kernel " + func.name + " has no VMEM left for spilled vector registers",
+                  ExitStatus::kDoesNotFit);
+  }
+  return fail(Code::kRegistersFull, "", "registers of " + func.name + " cannot be assigned");
+}
+
+}  // namespace tpu::schedule
