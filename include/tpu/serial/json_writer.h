@@ -2,6 +2,7 @@
 // Doubles are the shortest text that reads back to the same bits; nan and infinities are the strings "nan", "inf", "-inf".
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "llvm/ADT/ArrayRef.h"
@@ -41,6 +42,11 @@ class JsonWriter {
   JsonWriter& field(llvm::StringRef name, const std::string& value) { return key(name).string(value); }
   JsonWriter& field(llvm::StringRef name, const char* value) { return key(name).string(value); }
   JsonWriter& field(llvm::StringRef name, llvm::ArrayRef<int64_t> values) { return key(name).ints(values); }
+  /// What is unknown is null.
+  template <class T>
+  JsonWriter& field(llvm::StringRef name, const std::optional<T>& value) {
+    return value ? field(name, *value) : key(name).null();
+  }
 
  private:
   void separate();
