@@ -29,8 +29,10 @@ llvm::Error Lowering::copyValue(hlo::ValueId from, int32_t to) {
 llvm::Error Lowering::lowerWhile(hlo::OpId id) {
   hlo::Op op = m_.op(id);
   std::vector<int32_t> carry;
-  for (hlo::ValueId v : op.operands) {
-    if (!isScalar(v)) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    hlo::ValueId v = op.operands[i];
+    bool returned = result_of_[op.results[i].v] >= 0;
+    if (!isScalar(v) && !returned) {
       auto init = form(v);
       if (!init) return init.takeError();
       if (mayTake(v, op.parent, *init)) {
@@ -38,7 +40,7 @@ llvm::Error Lowering::lowerWhile(hlo::OpId id) {
         continue;
       }
     }
-    carry.push_back(ownBuffer(v));
+    carry.push_back(resultBuffer(op.results[i], typeOf(v).dims));
     if (auto err = copyValue(v, carry.back())) return err;
   }
   for (hlo::RegionId r : op.regions)
@@ -47,6 +49,8 @@ llvm::Error Lowering::lowerWhile(hlo::OpId id) {
       if (isScalar(arg)) scalars_[arg.v] = carry[i];
       else forms_[arg.v].push_back({carry[i], Dims(typeOf(arg).dims.begin(), typeOf(arg).dims.end())});
     }
+  double outer_trips = trips_;
+  trips_ *= static_cast<double>(hlo::tripCount(m_, id).value_or(1));
   llvm::Error err = llvm::Error::success();
   auto condition = [&]() -> llvm::Expected<llo::P> {
     size_t mark = scopeMark();
@@ -92,6 +96,7 @@ llvm::Error Lowering::lowerWhile(hlo::OpId id) {
         return b_.newP();
       },
       [&] { err = llvm::joinErrors(std::move(err), body()); });
+  trips_ = outer_trips;
   if (err) return err;
   for (size_t i = 0; i < carry.size(); ++i) addForm(op.results[i], carry[i], typeOf(op.results[i]).dims);
   return llvm::Error::success();
@@ -100,7 +105,7 @@ llvm::Error Lowering::lowerWhile(hlo::OpId id) {
 llvm::Error Lowering::lowerBranch(hlo::OpId id) {
   hlo::Op op = m_.op(id);
   std::vector<int32_t> outs;
-  for (hlo::ValueId v : op.results) outs.push_back(ownBuffer(v));
+  for (hlo::ValueId v : op.results) outs.push_back(resultBuffer(v, typeOf(v).dims));
   llvm::Error err = llvm::Error::success();
   auto branch = [&](hlo::RegionId region) {
     if (err) return;
