@@ -15,11 +15,27 @@ bool supportedType(ElementType t) {
   }
 }
 
+// The dims other than 1 keep their order: a view of the same elements.
+bool keepsOrder(const hlo::Module& m, hlo::OpId id) {
+  const hlo::Op& op = m.op(id);
+  const hlo::Type &in = m.typeOf(op.operands[0]), &out = m.typeOf(op.results[0]);
+  bool transposes = op.opcode == hlo::Opcode::transpose;
+  if (in.numElements() != out.numElements() || in.dims.empty()) return false;
+  int64_t last = -1;
+  for (int64_t d : m.getInts(id, transposes ? hlo::AttrKey::permutation : hlo::AttrKey::broadcast_dimensions)) {
+    if ((transposes ? in : out).dims[d] == 1) continue;
+    if (d <= last) return false;
+    last = d;
+  }
+  return true;
+}
+
 // Ops whose result is the same sequence of elements as one operand: no code, shared forms.
 int aliasedOperand(const hlo::Module& m, hlo::OpId id, uint32_t result) {
   const hlo::Op& op = m.op(id);
   switch (op.opcode) {
     case hlo::Opcode::reshape: case hlo::Opcode::sdy_sharding_constraint: case hlo::Opcode::sdy_propagation_barrier: return 0;
+    case hlo::Opcode::broadcast_in_dim: case hlo::Opcode::transpose: return keepsOrder(m, id) ? 0 : -1;
     case hlo::Opcode::optimization_barrier: return static_cast<int>(result);
     default: return -1;
   }
