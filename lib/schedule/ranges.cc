@@ -36,10 +36,15 @@ class Walker {
     constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
     for (size_t b = 0; b < module_.buffers.size(); ++b) {
       const int32_t s = storageOf(module_, static_cast<int32_t>(b));
-  XX
+      const llo::Role role = module_.buffers[b].role;
+      if (role == llo::Role::kArgument || role == llo::Role::kConstant || always_[b]) ranges[s] = {0, kEnd};
     }
     for (size_t b = 0; b < module_.buffers.size(); ++b)
       if (!uses_[b].empty() && ranges[b].begin < 0) ranges[b] = rangeOf(uses_[b]);
+    for (size_t b = 0; b < module_.buffers.size(); ++b) {
+      LiveRange& r = ranges[storageOf(module_, static_cast<int32_t>(b))];
+      if (module_.buffers[b].role == llo::Role::kResult) r = {std::max<int64_t>(r.begin, 0), kEnd};
+    }
     return ranges;
   }
 
