@@ -1,0 +1,56 @@
+// Finding out what an input is, and reading it.
+#include "tpu/frontend/frontend.h"
+
+#include "parser.h"
+#include "tpu/hlo/verify.h"
+
+namespace tpu::frontend {
+
+Format sniff(llvm::StringRef bytes) {
+  if (bytes.starts_with("ML\xefR") || bytes.starts_with("StableHLO_v")) return Format::kBytecode;
+  llvm::StringRef rest = bytes;
+  // Comments of StableHLO text ("//") may come first.
+  for (;;) {
+    rest = rest.ltrim();
+    if (!rest.starts_with("//")) break;
+    rest = rest.drop_until([](char ch) { return ch == '\n'; });
+  }
+  if (rest.empty()) return Format::kEmpty;
+  if (rest.starts_with("{") && !rest.starts_with("{-#")) return Format::kIrDocument;
+  if (rest.starts_with("HloModule")) return Format::kHloText;
+  for (llvm::StringRef word : {"module", "builtin.module", "func.func", "#", "!", "sdy.mesh", "{-#"})
+    if (rest.starts_with(word)) return Format::kStableHlo;
+  return Format::kUnknown;
+}
+
+llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef filename, DiagnosticSink& sink) {
+  // A copy, so that it ends in a NUL byte whatever the caller holds.
+  std::string copy = text.str();
+  hlo::Module module;
+  Parser parser(copy, filename, module, sink);
+  if (llvm::Error e = parser.run()) return e;
+  return module;
+}
+
+llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef filename, DiagnosticSink& sink) {
+  switch (sniff(bytes)) {
+    case Format::kEmpty:
+      return fail(Code::kEmptyInput, filename, "the input is empty");
+    case Format::kBytecode:
+      return fail(Code::kUnsupportedFormat, filename, "this is MLIR bytecode; StableHLO text is read");
+    case Format::kHloText:
+      return fail(Code::kUnsupportedFormat, filename, "this is HLO text; StableHLO text is read");
+    case Format::kUnknown:
+      return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO text nor an IR document");
+    case Format::kIrDocument:
+      return fail(Code::kUnsupportedFormat, filename, "IR documents are not read yet");
+    case Format::kStableHlo:
+      break;
+  }
+  llvm::Expected<hlo::Module> module = parseStableHlo(bytes, filename, sink);
+  if (!module) return module;
+  if (llvm::Error e = hlo::verify(*module)) return e;
+  return module;
+}
+
+}  // namespace tpu::frontend

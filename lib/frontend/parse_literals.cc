@@ -1,0 +1,201 @@
+// dense<...> literals: splat, nested lists, hexadecimal bits and raw bytes, for all element types.
+//
+// The type stands behind the data, so the data is skipped first and read when the type is known.
+#include <charconv>
+#include <cstring>
+
+#include "llvm/ADT/StringExtras.h"
+#include "parser.h"
+#include "tpu/hlo/literal.h"
+
+namespace tpu::frontend {
+
+using hlo::Literal;
+using hlo::Type;
+
+bool Parser::literal(Literal& literal) {
+  c.blanks();
+  const char* start = c.p;
+  llvm::StringRef word = c.word();
+  if (word == "dense_resource")
+    return c.error(Code::kElidedConstant, start, "the data of this constant is not in the text; print the program with all constants");
+  if (word != "dense") return c.error(Code::kSyntaxError, start, "expected 'dense<...>'");
+  if (!c.expect('<')) return false;
+  const char* data = c.p;
+  if (c.peek() == '"') {
+    llvm::StringRef raw;
+    if (!c.rawString(raw)) return false;
+    if (!c.expect('>')) return false;
+  } else {
+    const void* close = std::memchr(c.p, '>', static_cast<size_t>(c.end - c.p));
+    if (!close) return c.error(Code::kSyntaxError, start, "literal does not end");
+    c.p = static_cast<const char*>(close) + 1;
+  }
+  if (!c.expect(':')) return false;
+  literal.type = type();
+  if (c.failed()) return false;
+  const Type& t = m.type(literal.type);
+  if (t.kind != hlo::TypeKind::kTensor || llvm::is_contained(t.dims, hlo::kDynamicDim))
+    return c.error(Code::kBadLiteral, start, "a literal needs a tensor type of static shape");
+  const char* back = c.p;
+  c.p = data;
+  if (!literalData(literal, Type(t), start)) return false;
+  c.p = back;
+  return true;
+}
+
+bool Parser::literalData(Literal& literal, const Type& type, const char* at) {
+  size_t size = static_cast<size_t>(hostBytes(type.element));
+  char next = c.peek();
+  if (next == '>') {
+    if (type.numElements() != 0) return c.error(Code::kBadLiteral, at, "literal without elements for a type that has some");
+    return true;
+  }
+  if (next == '"') {
+    llvm::StringRef hex;
+    return c.rawString(hex) && hexData(literal, type, hex, at);
+  }
+  if (next == '[') {
+    // Room is made for what the text can hold, not for what the type claims.
+    size_t possible = std::min<size_t>(static_cast<size_t>(type.numElements()), static_cast<size_t>(c.end - c.p));
+    literal.bytes.reserve(possible * size);
+    if (!elementList(type, 0, literal)) return false;
+    if (literal.bytes.size() != static_cast<size_t>(type.numElements()) * size)
+      return c.error(Code::kBadLiteral, at, "literal has " + llvm::Twine(literal.bytes.size() / size) + " elements, its type " + llvm::Twine(type.numElements()));
+    return c.expect('>');
+  }
+  literal.splat = true;
+  literal.bytes.resize(size);
+  if (next == '_' && c.accept("__elided__"))
+    return c.error(Code::kElidedConstant, at, "the data of this constant was elided; print the program with all constants");
+  return element(type.element, literal.bytes.data()) && c.expect('>');
+}
+
+bool Parser::elementList(const Type& type, size_t dim, Literal& literal) {
+  if (dim >= type.dims.size()) return c.error(Code::kBadLiteral, c.p, "literal nests deeper than its type");
+  if (!c.expect('[')) return false;
+  int64_t count = 0;
+  if (!c.accept(']')) {
+    size_t size = static_cast<size_t>(hostBytes(type.element));
+    bool innermost = dim + 1 == type.dims.size();
+    do {
+      ++count;
+      if (!innermost) {
+        if (!elementList(type, dim + 1, literal)) return false;
+        continue;
+      }
+      uint8_t bytes[16];
+      if (!element(type.element, bytes)) return false;
+      literal.bytes.insert(literal.bytes.end(), bytes, bytes + size);
+    } while (c.accept(','));
+    if (!c.expect(']')) return false;
+  }
+  if (count != type.dims[dim])
+    return c.error(Code::kBadLiteral, c.p, "list of " + llvm::Twine(count) + " entries where the type has " + llvm::Twine(type.dims[dim]));
+  return true;
+}
+
+bool Parser::element(ElementType element, uint8_t* out) {
+  if (!isComplex(element)) return number(element, out);
+  ElementType part = element == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
+  return c.expect('(') && number(part, out) && c.expect(',') && number(part, out + hostBytes(part)) && c.expect(')');
+}
+
+bool Parser::number(ElementType element, uint8_t* out) {
+  c.blanks();
+  const char* at = c.p;
+  if (*at == 't' || *at == 'f') {
+    bool value = *at == 't';
+    if (!c.acceptWord(value ? "true" : "false")) return c.error("expected a number");
+    hlo::storeInt(element, value, out);
+    return true;
+  }
+  bool negative = *at == '-';
+  const char* digits = at + negative;
+  if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) {
+    uint64_t bits;
+    auto [rest, status] = std::from_chars(digits + 2, c.end, bits, 16);
+    if (status != std::errc()) return c.error(Code::kBadLiteral, at, "bad hexadecimal number");
+    c.p = rest;
+    if (isFloat(element)) hlo::storeBits(element, bits, out);
+    else hlo::storeInt(element, static_cast<int64_t>(negative ? -bits : bits), out);
+    return true;
+  }
+  if (!isDigit(*digits)) return c.error("expected a number");
+  if (isFloat(element)) {
+    double value;
+    auto [rest, status] = std::from_chars(at, c.end, value);
+    if (status == std::errc::result_out_of_range) {
+      // from_chars does not say whether it was too large or too small: the exponent's sign does.
+      llvm::StringRef text(at, static_cast<size_t>(rest - at));
+      size_t e = text.find_first_of("eE");
+      bool tiny = (e != llvm::StringRef::npos && e + 1 < text.size() && text[e + 1] == '-') || text.starts_with("0.") || text.starts_with("-0.");
+      value = tiny ? 0.0 : __builtin_inf();
+      if (negative) value = -value;
+    } else if (status != std::errc()) {
+      return c.error("expected a number");
+    }
+    c.p = rest;
+    hlo::storeDouble(element, value, out);
+    return true;
+  }
+  uint64_t magnitude;
+  auto [rest, status] = std::from_chars(digits, c.end, magnitude);
+  if (status != std::errc()) return c.error(Code::kBadLiteral, at, "integer out of range");
+  if (*rest == '.' || *rest == 'e' || *rest == 'E') return c.error(Code::kBadLiteral, at, "fraction in an integer literal");
+  int bits = elementBits(element);
+  uint64_t limit = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  uint64_t negative_limit = uint64_t{1} << (bits - 1);
+  if (magnitude > (negative ? negative_limit : limit) || (negative && !isSigned(element) && magnitude != 0))
+    return c.error(Code::kBadLiteral, at, "integer does not fit " + elementTypeName(element));
+  c.p = rest;
+  hlo::storeInt(element, static_cast<int64_t>(negative ? -magnitude : magnitude), out);
+  return true;
+}
+
+// Raw little-endian bytes; pred may come packed, eight to a byte. One element's bytes are a splat.
+bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, const char* at) {
+  if (!hex.consume_front("0x") && !hex.consume_front("0X")) return c.error(Code::kBadLiteral, at, "text in a number literal");
+  if (hex.size() % 2) return c.error(Code::kBadLiteral, at, "odd number of hexadecimal digits");
+  std::vector<uint8_t> bytes(hex.size() / 2);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    unsigned high = llvm::hexDigitValue(hex[2 * i]), low = llvm::hexDigitValue(hex[2 * i + 1]);
+    if (high > 15 || low > 15) return c.error(Code::kBadLiteral, at, "bad hexadecimal digit");
+    bytes[i] = static_cast<uint8_t>(high * 16 + low);
+  }
+  size_t count = static_cast<size_t>(type.numElements()), size = static_cast<size_t>(hostBytes(type.element));
+  if (type.element == ElementType::kPred && bytes.size() != count) {
+    if (bytes.size() == 1 && count > 8) {
+      literal.splat = true;
+      literal.bytes.assign(1, bytes[0] != 0);
+      return true;
+    }
+    if (bytes.size() != (count + 7) / 8) return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
+    literal.bytes.resize(count);
+    for (size_t i = 0; i < count; ++i) literal.bytes[i] = (bytes[i / 8] >> (i % 8)) & 1;
+    return true;
+  }
+  if (bytes.size() == size && count != 1) literal.splat = true;
+  else if (count > bytes.size() || bytes.size() != count * size) return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
+  literal.bytes = std::move(bytes);
+  // Normalise: pred to 0 or 1, small integers sign-extended.
+  if (elementBits(type.element) < 8 && !isFloat(type.element))
+    for (uint8_t& byte : literal.bytes) hlo::storeInt(type.element, byte, &byte);
+  return true;
+}
+
+bool Parser::denseInts(Ints& values, hlo::Dims& dims) {
+  Literal data;
+  c.blanks();
+  const char* at = c.p;
+  if (!literal(data)) return false;
+  const Type& t = m.type(data.type);
+  if (isFloat(t.element) || isComplex(t.element)) return c.error(Code::kBadLiteral, at, "expected integers");
+  if (t.numElements() > 100'000'000) return c.error(Code::kBadLiteral, at, "too many elements for an attribute");
+  dims = t.dims;
+  for (int64_t i = 0; i < t.numElements(); ++i)
+    values.push_back(hlo::loadInt(t.element, hlo::literalElement(m, data, i)));
+  return true;
+}
+
+}  // namespace tpu::frontend

@@ -1,0 +1,313 @@
+// The outside of a program: aliases, meshes, module attributes, functions with their arguments and results.
+#include <cstring>
+
+#include "llvm/ADT/StringExtras.h"
+#include "parser.h"
+
+namespace tpu::frontend {
+
+Parser::Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink)
+    : c(text, filename == "-" || filename.empty() ? llvm::StringRef("<stdin>") : filename),
+      m(module),
+      sink_(sink),
+      filename_(filename),
+      base_(baseName(filename)) {}
+
+llvm::Error Parser::run() {
+  m.source_file = base_;
+  scanAliases();
+  scanMeshes();
+  bool done = !c.failed() && parseTop();
+  if (done) done = chooseEntry();
+  if (!done || c.failed()) return c.takeError();
+  applyModuleAliases();
+  if (!saw_file_loc_)
+    sink_.warn(Code::kNoLocations, base_,
+               "the program has no source locations, so lines of this text stand for them; JAX prints them with "
+               "as_text(debug_info=True)");
+  return llvm::Error::success();
+}
+
+// Definitions stand at the start of a line: "#loc12 = loc(...)", "#map = ...", "!t = ...".
+void Parser::scanAliases() {
+  const char* line = c.begin;
+  while (line < c.end) {
+    if (*line == '#' || *line == '!') {
+      c.p = line + 1;
+      llvm::StringRef name = c.word();
+      if (!name.empty() && c.accept('=')) {
+        int64_t number = -1;
+        if (*line == '#') {
+          if (name == "loc") number = 0;
+          else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number)) ++number;
+        }
+        bool in_order = number >= 0 && number <= static_cast<int64_t>(numbered_locs_.size()) + 4096;
+        if (in_order) {
+          size_t index = static_cast<size_t>(number);
+          if (index >= numbered_locs_.size()) numbered_locs_.resize(index + index / 2 + 64);
+          numbered_locs_[index].text = c.p;
+        } else {
+          aliases_[llvm::StringRef(line, 1).str() + name.str()].text = c.p;
+        }
+      }
+    }
+    const void* newline = std::memchr(line, '\n', static_cast<size_t>(c.end - line));
+    if (!newline) break;
+    line = static_cast<const char*>(newline) + 1;
+  }
+  // Read in the order of their numbers, where each refers to earlier ones, so that nothing nests deeply.
+  for (size_t i = 0; i < numbered_locs_.size() && !c.failed(); ++i) {
+    if (!numbered_locs_[i].text) continue;
+    Location loc;
+    c.p = numbered_locs_[i].text;
+    locAlias(i == 0 ? "loc" : "loc" + std::to_string(i - 1), loc, 0);
+  }
+  if (!c.failed()) c.p = c.begin;
+}
+
+void Parser::scanMeshes() {
+  llvm::StringRef text(c.begin, static_cast<size_t>(c.end - c.begin));
+  for (size_t at = text.find("sdy.mesh @"); at != llvm::StringRef::npos && !c.failed(); at = text.find("sdy.mesh @", at + 1)) {
+    // Only where it opens a statement; elsewhere it may be part of a string or comment.
+    llvm::StringRef before = text.substr(0, at);
+    llvm::StringRef line = before.substr(before.rfind('\n') + 1);
+    if (!line.trim().empty() && !line.rtrim().ends_with("{")) continue;
+    c.p = c.begin + at + std::strlen("sdy.mesh ");
+    hlo::Mesh parsed;
+    if (!symbol(parsed.name) || !c.expect('=') || !mesh(parsed)) return;
+    bool added = meshes_.try_emplace(parsed.name, hlo::MeshId(static_cast<uint32_t>(m.meshes.size()))).second;
+    if (!added) {
+      c.error(Code::kRepeatedName, c.begin + at, "mesh '@" + parsed.name + "' is defined twice");
+      return;
+    }
+    m.meshes.push_back(std::move(parsed));
+  }
+  if (!c.failed()) c.p = c.begin;
+}
+
+bool Parser::parseTop() {
+  bool any = false;
+  while (!c.atEnd()) {
+    if (*c.p == '#' || *c.p == '!') {  // an alias: read by scanAliases
+      while (c.p < c.end && *c.p != '\n') ++c.p;
+      continue;
+    }
+    if (c.accept("{-#")) {  // resources: the data of elided constants, which nothing that is read refers to
+      const char* close = std::strstr(c.p, "#-}");
+      if (!close) return c.error("resources do not end");
+      c.p = close + 3;
+      continue;
+    }
+    if (c.acceptWord("module") || c.acceptWord("builtin.module")) {
+      if (any) return c.error("a program is one module");
+      if (!parseModule()) return false;
+    } else if (c.acceptWord("func.func")) {
+      if (!parseFunc()) return false;
+    } else if (c.acceptWord("sdy.mesh")) {
+      c.balanced();
+    } else {
+      return c.error("expected a module");
+    }
+    any = true;
+  }
+  return any || c.error("expected a module");
+}
+
+bool Parser::parseModule() {
+  if (c.peek() == '@' && !symbol(m.name)) return false;
+  if (c.acceptWord("attributes") && !parseModuleAttrs()) return false;
+  if (!c.expect('{')) return false;
+  while (!c.accept('}')) {
+    c.blanks();
+    const char* at = c.p;
+    if (c.acceptWord("func.func")) {
+      if (!parseFunc()) return false;
+    } else if (c.acceptWord("sdy.mesh")) {  // read by scanMeshes
+      std::string name;
+      if (!symbol(name) || !c.expect('=') || !c.skipGroup()) return false;
+      if (c.peek() == '{' && !c.skipGroup()) return false;
+      Location loc;
+      if (!optionalLoc(loc)) return false;
+    } else {
+      llvm::StringRef word = c.word();
+      if (word.empty()) return c.error("expected a function");
+      return c.error(Code::kUnknownOp, at, "unknown operation '" + word + "' in a module");
+    }
+  }
+  Location loc;
+  return optionalLoc(loc);
+}
+
+bool Parser::parseModuleAttrs() {
+  if (!c.expect('{')) return false;
+  if (c.accept('}')) return true;
+  do {
+    std::string name;
+    if (c.peek() == '"') {
+      if (!c.string(name)) return false;
+    } else {
+      name = c.word().str();
+    }
+    if (name.empty()) return c.error("expected an attribute name");
+    if (!c.accept('=')) {
+      m.attrs.push_back({name, ""});
+      continue;
+    }
+    if (name == "mhlo.num_partitions" || name == "mhlo.num_replicas") {
+      int64_t& count = name == "mhlo.num_partitions" ? m.num_partitions : m.num_replicas;
+      if (!intValue(count)) return false;
+      if (count < 1 || count > (int64_t{1} << 31)) return c.error("bad number of devices");
+      continue;
+    }
+    c.blanks();
+    const char* at = c.p;
+    std::string text = c.balanced().str();
+    if (c.failed()) return false;
+    m.attrs.push_back({name, text});
+    if (name != "mhlo.input_output_alias") continue;
+    // [{alias = {..., parameter_number = 2 : i64}, output_index = array<i64: 1>}, ...]
+    for (const char* entry = at; entry && entry < c.p;) {
+      const char* number = std::strstr(entry, "parameter_number = ");
+      const char* output = number ? std::strstr(number, "output_index = array<i64: ") : nullptr;
+      if (!number || !output || output > c.p) break;
+      module_aliases_.push_back({std::atoll(number + std::strlen("parameter_number = ")),
+                                 std::atoll(output + std::strlen("output_index = array<i64: "))});
+      entry = output + 1;
+    }
+  } while (c.accept(','));
+  return c.expect('}');
+}
+
+bool Parser::parsePortAttrs(hlo::Port& port) {
+  if (!c.expect('{')) return false;
+  if (c.accept('}')) return true;
+  do {
+    c.blanks();
+    const char* start = c.p;
+    std::string name;
+    if (*c.p == '"') {
+      if (!c.string(name)) return false;
+    } else {
+      name = c.word().str();
+    }
+    if (name.empty()) return c.error("expected an attribute name");
+    bool has_value = c.accept('=');
+    if (name == "sdy.sharding" && has_value) {
+      if (!sharding(port.sharding)) return false;
+    } else if (name == "tf.aliasing_output" && has_value) {
+      int64_t output;
+      if (!intValue(output)) return false;
+      port.alias = static_cast<int>(output);
+    } else if (name == "jax.buffer_donor") {
+      int64_t donor = 1;
+      if (has_value && !intValue(donor)) return false;
+      port.donated = donor != 0;
+    } else if (name == "jax.result_info" && has_value) {
+      std::string text;
+      if (!c.string(text)) return false;
+      if (!text.empty()) port.name = m.internString(text);
+    } else {
+      if (has_value) c.balanced();
+      if (c.failed()) return false;
+      if (!port.attrs.empty()) port.attrs += ", ";
+      port.attrs += llvm::StringRef(start, static_cast<size_t>(c.p - start)).rtrim();
+    }
+  } while (c.accept(','));
+  return c.expect('}');
+}
+
+bool Parser::parseArgs(hlo::FuncId func) {
+  if (!c.expect('(')) return false;
+  if (c.accept(')')) return true;
+  do {
+    c.blanks();
+    const char* at = c.p;
+    llvm::StringRef name;
+    if (*c.p == '%' && (!valueName(name) || !c.expect(':'))) return false;
+    TypeId t = type();
+    if (c.failed()) return false;
+    hlo::Port port;
+    if (c.peek() == '{' && !parsePortAttrs(port)) return false;
+    Location loc;
+    if (!optionalLoc(loc)) return false;
+    ValueId arg = m.addArg(m.func(func).body, t, loc.file ? loc.file : textLoc(at));
+    // JAX names arguments by a location without a file: loc("params['w']").
+    if (!loc.file && !loc.name.empty()) {
+      Cursor quoted = c;
+      quoted.p = loc.name.data() - 1;
+      std::string text;
+      if (quoted.string(text)) port.name = m.internString(text);
+    }
+    m.value(arg).sharding = port.sharding;
+    m.value(arg).name = port.name;
+    m.funcs[func.v].arg_ports.push_back(std::move(port));
+    if (!name.empty()) bind(name, arg, 1, at);
+  } while (c.accept(','));
+  return c.expect(')');
+}
+
+bool Parser::parseResults(hlo::FuncId func) {
+  if (!c.accept("->")) return true;
+  if (!c.accept('(')) {
+    m.funcs[func.v].result_types.push_back(type());
+    m.funcs[func.v].result_ports.emplace_back();
+    return !c.failed();
+  }
+  if (c.accept(')')) return true;
+  do {
+    TypeId t = type();
+    if (c.failed()) return false;
+    hlo::Port port;
+    if (c.peek() == '{' && !parsePortAttrs(port)) return false;
+    m.funcs[func.v].result_types.push_back(t);
+    m.funcs[func.v].result_ports.push_back(std::move(port));
+  } while (c.accept(','));
+  return c.expect(')');
+}
+
+bool Parser::parseFunc() {
+  c.blanks();
+  const char* at = c.p;
+  bool is_private = c.acceptWord("private");
+  if (!is_private) c.acceptWord("public");
+  std::string name;
+  if (!symbol(name)) return false;
+  if (m.findFunc(name)) return c.error(Code::kRepeatedName, at, "function '@" + name + "' is defined twice");
+  func_ = m.addFunc(name, is_private);
+  numbered_.assign(numbered_.size(), Binding());
+  named_.clear();
+  size_t mark = openScope();
+  if (!parseArgs(func_) || !parseResults(func_)) return false;
+  if (c.acceptWord("attributes") && !c.skipGroup()) return false;
+  if (!c.accept('{')) return c.error(Code::kSyntaxError, at, "function '@" + name + "' has no body");
+  if (!regionBody(m.func(func_).body)) return false;
+  closeScope(mark);
+  Location loc;
+  if (!optionalLoc(loc)) return false;
+  m.funcs[func_.v].loc = loc.file ? loc.file : textLoc(at);
+  return true;
+}
+
+bool Parser::chooseEntry() {
+  m.entry = m.findFunc("main");
+  if (m.entry) return true;
+  for (size_t i = 0; i < m.funcs.size(); ++i) {
+    if (m.funcs[i].is_private) continue;
+    if (m.entry) {
+      c.p = c.begin;
+      return c.error(Code::kUnknownName, c.begin, "several public functions and none is called @main");
+    }
+    m.entry = hlo::FuncId(static_cast<uint32_t>(i));
+  }
+  return m.entry || c.error(Code::kUnknownName, c.begin, "the module has no public function");
+}
+
+// TensorFlow states aliases on the module instead of on the arguments.
+void Parser::applyModuleAliases() {
+  hlo::Func& entry = m.funcs[m.entry.v];
+  for (auto [parameter, output] : module_aliases_)
+    if (parameter >= 0 && parameter < static_cast<int64_t>(entry.arg_ports.size()))
+      entry.arg_ports[static_cast<size_t>(parameter)].alias = static_cast<int>(output);
+}
+
+}  // namespace tpu::frontend

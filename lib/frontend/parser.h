@@ -1,0 +1,174 @@
+// The StableHLO text parser: one pass over the text, straight into module rows, without tokens or a syntax tree.
+//
+// Aliases (#loc12, #map, !t) may be defined before or after the module, and meshes anywhere in it, so both are collected
+// by a quick scan first. Pieces of the language lie in parse_*.cc.
+#pragma once
+#include "cursor.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+#include "tpu/hlo/module.h"
+
+namespace tpu::frontend {
+
+class Parser {
+ public:
+  Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink);
+  llvm::Error run();
+
+ private:
+  using ValueId = hlo::ValueId;
+  using OpId = hlo::OpId;
+  using TypeId = hlo::TypeId;
+  using RegionId = hlo::RegionId;
+  using LocId = hlo::LocId;
+  using AttrKey = hlo::AttrKey;
+  using Opcode = hlo::Opcode;
+  using Ints = llvm::SmallVector<int64_t, 8>;
+
+  // A location as written: the file position a user can open, and the name around it (JAX's argument names).
+  struct Location {
+    LocId file;
+    llvm::StringRef name;  // raw string text
+  };
+  struct Alias {
+    llvm::StringRef name;
+    const char* text = nullptr;  // after the '='
+    enum State : uint8_t { kNew, kOpen, kDone } state = kNew;
+    Location loc;
+  };
+  struct Binding {
+    ValueId first;
+    uint32_t count = 0;
+    uint32_t depth = 0;
+  };
+  struct Result {
+    llvm::StringRef name;
+    uint32_t count = 1;
+    const char* at = nullptr;
+  };
+  using Results = llvm::SmallVector<Result, 1>;
+
+  // parse_module.cc
+  void scanAliases();
+  void scanMeshes();
+  bool parseTop();
+  bool parseModule();
+  bool parseModuleAttrs();
+  bool parseFunc();
+  bool parseArgs(hlo::FuncId func);
+  bool parseResults(hlo::FuncId func);
+  bool parsePortAttrs(hlo::Port& port);
+  void applyModuleAliases();
+  bool chooseEntry();
+
+  // parse_names.cc
+  void bind(llvm::StringRef name, ValueId first, uint32_t count, const char* at);
+  Binding* slot(llvm::StringRef name);
+  size_t openScope() { ++depth_; return undo_.size(); }
+  void closeScope(size_t mark);
+  bool valueName(llvm::StringRef& name);       // after '%', without "#n"
+  bool operand(ValueId& value);                // "%a" or "%a#1"
+  bool operandList(llvm::SmallVectorImpl<ValueId>& values);  // "%a, %b", maybe empty
+  bool symbol(std::string& name);              // "@f" or "@"a b""
+
+  // parse_types.cc
+  TypeId type();
+  bool elementType(hlo::Type& type);
+  bool typeList(llvm::SmallVectorImpl<TypeId>& types);      // "(t, t)" or "t"
+  bool bareTypes(llvm::SmallVectorImpl<TypeId>& types);     // "t, t"
+  bool maybeTypeSuffix();                                   // ": i64" after a number
+
+  // parse_locs.cc
+  bool optionalLoc(Location& loc);             // "loc(...)" if it follows
+  bool locBody(Location& loc, int depth);
+  bool locAlias(llvm::StringRef name, Location& loc, int depth);
+  LocId textLoc(const char* at);
+  LocId fileLoc(llvm::StringRef file, int64_t line, int64_t column);
+
+  // parse_literals.cc
+  bool literal(hlo::Literal& literal);         // dense<...> : tensor<...>
+  bool denseInts(Ints& values, hlo::Dims& dims);
+  bool literalData(hlo::Literal& literal, const hlo::Type& type, const char* at);
+  bool hexData(hlo::Literal& literal, const hlo::Type& type, llvm::StringRef hex, const char* at);
+  bool element(ElementType element, uint8_t* out);
+  bool elementList(const hlo::Type& type, size_t dim, hlo::Literal& literal);
+  bool number(ElementType element, uint8_t* out);
+
+  // parse_attrs.cc
+  bool attrEntries(OpId op, char close);       // "k = v, unit}" up to and with the closing bracket
+  bool attrEntry(OpId op, const std::string& name);
+  bool attrValue(OpId op, AttrKey key);
+  bool structAttr(OpId op);                    // #stablehlo.gather<...>, .conv<[...]x[...]->[...]>
+  bool convolutionDims(OpId op);
+  bool windowAttr(OpId op);
+  bool ints(Ints& values, hlo::Dims* dims = nullptr);       // any spelling of an integer list
+  bool intValue(int64_t& value);
+  bool enumWord(llvm::StringRef& word);        // EQ, "EQ" or #stablehlo<comparison_direction EQ>
+  bool setEnum(OpId op, AttrKey key, llvm::StringRef spelling, const char* at);
+  bool strings(std::vector<std::string>& values);
+  void addExtra(OpId op, llvm::StringRef text);
+  void fillDefaults(OpId op);
+
+  // parse_shardings.cc
+  bool mesh(hlo::Mesh& mesh);                  // <["x"=2], device_ids=[...]>
+  bool meshRef(hlo::MeshId& id);
+  bool sharding(hlo::ShardingId& id);          // <@mesh, [...]>, with or without #sdy.sharding
+  bool shardingList(Ints& ids);                // [<...>, <...>]
+  bool dimSharding(const hlo::Mesh& mesh, hlo::DimSharding& dim);
+  bool axisList(const hlo::Mesh& mesh, llvm::SmallVectorImpl<hlo::AxisRef>& axes);  // {"x", "y":(1)2}
+  bool axis(const hlo::Mesh& mesh, hlo::AxisRef& axis);
+  bool resultShardings(OpId op);               // value of sdy.sharding on an op
+
+  // parse_ops.cc
+  bool parseOp();
+  bool genericOp(OpId op, const Results& results, const char* at);
+  bool prettyOp(OpId op, const Results& results, const char* at);
+  bool keywords(OpId op);
+  bool keyword(OpId op, llvm::StringRef word);
+  bool dotPairs(OpId op, AttrKey lhs, AttrKey rhs);
+  bool sliceRanges(OpId op);
+  bool trailingTypes(OpId op, bool optional);
+  bool functionType(OpId op);
+  bool checkOperandTypes(OpId op, llvm::ArrayRef<TypeId> types, const char* at);
+  bool finishOp(OpId op, const Results& results, const char* at);
+
+  // parse_regions.cc
+  bool region(OpId op);                        // "{ ^bb0(...): ops }"
+  bool regionBody(RegionId region);            // ops up to '}', which is taken
+  bool blockArgs(RegionId region);             // "%a: t loc(..), ...)"
+  bool prettyReduce(OpId op);
+  bool prettyWhile(OpId op);
+  bool manualComputation(OpId op);
+  bool namedComputation(OpId op);
+
+  Cursor c;
+  hlo::Module& m;
+  DiagnosticSink& sink_;
+  const std::string filename_, base_;
+  RegionId region_;            // where ops go now
+  hlo::FuncId func_;
+  uint32_t depth_ = 0;         // of scopes
+  bool saw_file_loc_ = false;
+  bool trailing_comma_ = false;  // operandList took a comma in front of something else
+  bool in_keyword_ = false;      // "dim = 0 : (t) -> t": the colon belongs to the op
+
+  std::vector<Alias> numbered_locs_;           // #locN by N + 1; #loc is 0
+  std::vector<Alias*> loc_order_;
+  llvm::StringMap<Alias> aliases_;             // the others, with '#' or '!' in front
+  llvm::StringMap<hlo::MeshId> meshes_;
+  std::vector<std::pair<int64_t, int64_t>> module_aliases_;  // parameter, output: mhlo.input_output_alias
+
+  std::vector<Binding> numbered_;              // %12
+  llvm::DenseMap<llvm::StringRef, Binding> named_;
+  struct Undo {
+    llvm::StringRef name;
+    Binding old;
+  };
+  std::vector<Undo> undo_;
+  std::string scratch_;
+};
+
+/// Deepest nesting of regions, attributes and locations that is followed.
+inline constexpr int kMaxDepth = 256;
+
+}  // namespace tpu::frontend
