@@ -16,7 +16,7 @@ constexpr Flag kShared[] = {
 
 std::string Flag::spelling() const {
   bool compiler_like = name.starts_with("M") || name.starts_with("W");
-  return ((compiler_like ? "-" : "--") + name).str();
+  return (compiler_like ? "-" : "--") + name.str();
 }
 
 std::vector<llvm::StringRef> Flag::choices() const {
