@@ -347,7 +347,7 @@ bool Parser::prettyOp(OpId op, const Results&, const char*) {
         hlo::Literal value;
         if (!literal(value)) return false;
         m.setLiteral(op, m.addLiteral(std::move(value)));
-        return true;
+        return !c.accept('{') || attrEntries(op, '}');
       }
       break;
     default: break;
