@@ -66,7 +66,7 @@ class Reader {
       int k = 0;
       for (JsonValue s : v.elements())
         if (k < 2 && s.isString()) pair[k++] = s.asString()->str();
-      if (k != 2 || v.size() != 2) return fail(Code::kBadField, v.loc(), "an option is a pair of strings");
+      if (k != 2 || v.size() != 2) return fail(tpu::Code::kBadField, v.loc(), "an option is a pair of strings");
       m_.options.push_back({pair[0], pair[1]});
     }
     if (std::optional<JsonValue> v = root_.required("required")) {
@@ -81,16 +81,16 @@ class Reader {
     for (JsonValue v : root_.requiredArray("device_table")) {
       llvm::SmallVector<uint32_t, 16> row;
       if (!uints(v, row) || static_cast<int64_t>(row.size()) != m_.device_table_words)
-        return fail(Code::kBadField, v.loc(), "a row of device_table has device_table_words words");
+        return fail(tpu::Code::kBadField, v.loc(), "a row of device_table has device_table_words words");
       m_.device_table.insert(m_.device_table.end(), row.begin(), row.end());
     }
     for (JsonValue v : root_.requiredArray("locs")) {
-      if (!v.isString()) return fail(Code::kBadField, v.loc(), "a location is a string");
+      if (!v.isString()) return fail(tpu::Code::kBadField, v.loc(), "a location is a string");
       m_.locs.push_back(v.asString()->str());
     }
     for (JsonValue v : root_.requiredArray("call_locs")) {
       llvm::SmallVector<uint32_t, 16> row;
-      if (!uints(v, row)) return fail(Code::kBadField, v.loc(), "a row of call_locs is an array of rows of locs");
+      if (!uints(v, row)) return fail(tpu::Code::kBadField, v.loc(), "a row of call_locs is an array of rows of locs");
       m_.call_locs.emplace_back(row.begin(), row.end());
     }
     return root_.ok() ? llvm::Error::success() : root_.finish();
@@ -155,11 +155,12 @@ class Reader {
   }
 
   void data(FieldReader& r, Buffer* b) {
-    if (r.optional("splat")) {
-      const uint64_t word = r.requiredUint("splat");
+    if (const std::optional<JsonValue> splat = r.optional("splat")) {
+      const std::optional<uint64_t> word = splat->asUint();
+      if (!word || *word > UINT32_MAX) return r.bad("splat", "expected a 32-bit word");
       const int64_t words = r.requiredInt("words", 0, b->bytes / 4);
       for (int64_t i = 0; i < words; ++i)
-        for (int k = 0; k < 4; ++k) b->data.push_back(static_cast<uint8_t>(word >> (8 * k)));
+        for (int k = 0; k < 4; ++k) b->data.push_back(static_cast<uint8_t>(*word >> (8 * k)));
       return;
     }
     const llvm::StringRef text = r.optionalString("base64");
@@ -232,7 +233,7 @@ class Reader {
           codeHead(r, &m_.driver);
         }))
       return e;
-    return drivers == 1 ? llvm::Error::success() : fail(Code::kBadField, "", "the table drivers has one row");
+    return drivers == 1 ? llvm::Error::success() : fail(tpu::Code::kBadField, "", "the table drivers has one row");
   }
 
   void kernel(FieldReader& r) {
@@ -424,7 +425,7 @@ class Reader {
     }
     Stmt s;
     s.op = static_cast<uint32_t>(r.optionalInt("op", 0, 0, kMaxId));
-    if (r.optional("insn")) instruction(r, &s);
+    if (const std::optional<JsonValue> insn = r.optional("insn")) instruction(r, *insn, &s);
     else other(r, &s);
     if (!r.ok()) return;
     block->push_back(std::move(s));
@@ -432,12 +433,11 @@ class Reader {
     if (!block->back().blocks.empty()) cursor.open.push_back({id, &block->back()});
   }
 
-  void instruction(FieldReader& r, Stmt* s) {
-    const JsonValue v = *r.optional("insn");
-    const llvm::StringRef text = r.requiredString("insn");
-    if (!r.ok()) return;
+  void instruction(FieldReader& r, JsonValue v, Stmt* s) {
+    const std::optional<llvm::StringRef> text = v.asString();
+    if (!text) return r.bad("insn", "expected a string");
     std::vector<std::string> labels;
-    llvm::Expected<isa::Instruction> insn = isa::parse(text, v.loc(), &labels);
+    llvm::Expected<isa::Instruction> insn = isa::parse(*text, v.loc(), &labels);
     if (!insn) return r.bad("insn", takeDiagnostics(insn.takeError())[0].text);
     if (!labels.empty()) return r.bad("insn", "llo has no labels");
     s->insn = *insn;
