@@ -130,9 +130,9 @@ ValueId Localiser::inRange(llvm::ArrayRef<int64_t> dims, int64_t dim, ValueId of
   hlo::TypeId type = m_.tensorType(ElementType::kS32, dims);
   ValueId index = b_.add(b_.iota(type, dim), b_.broadcastScalar(offset, dims));
   ValueId in;
-  if (to < INT32_MAX) in = b_.compare(hlo::Comparison::kLT, index, b_.splatInt(type, to));
+  if (to < INT32_MAX) in = b_.compare(hlo::Comparison::kLt, index, b_.splatInt(type, to));
   if (from > INT32_MIN) {
-    ValueId above = b_.compare(hlo::Comparison::kGE, index, b_.splatInt(type, from));
+    ValueId above = b_.compare(hlo::Comparison::kGe, index, b_.splatInt(type, from));
     in = in ? b_.binary(Opcode::and_, in, above) : above;
   }
   return in;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "localise.h"
+#include "tpu/hlo/analysis.h"
 #include "tpu/hlo/literal.h"
 #include "tpu/sharding/reducer.h"
 
@@ -125,7 +126,7 @@ llvm::Error Localiser::reduceOp(OpId id) {
     if (!partial.empty() && reducer && !isIdentity(init, *reducer)) {
       // Fold the init value in once, on the first device of each group.
       auto one = b_.identity(*reducer, m_.tensorType(globalType(x).element, {}));
-      if (one) init = b_.select(b_.compare(hlo::Comparison::kEQ, coordinate(partial), s32(0)), init, *one);
+      if (one) init = b_.select(b_.compare(hlo::Comparison::kEq, coordinate(partial), s32(0)), init, *one);
     }
     inits.push_back(init);
   }
@@ -214,8 +215,8 @@ llvm::Error Localiser::gatherOp(OpId id) {
     ValueId clamped = b_.clamp(b_.splatInt(cid, 0), column, b_.splatInt(cid, global_x[d] - 1));
     ValueId offset = b_.convert(affine(lx.dims[d], local, 0), ct.element);
     ValueId own = b_.subtract(clamped, b_.broadcastScalar(offset, ct.dims));
-    ValueId in = b_.compare(hlo::Comparison::kLT, own, b_.splatInt(cid, local));
-    if (!isUnsigned(ct.element)) in = b_.binary(Opcode::and_, in, b_.compare(hlo::Comparison::kGE, own, b_.splatInt(cid, 0)));
+    ValueId in = b_.compare(hlo::Comparison::kLt, own, b_.splatInt(cid, local));
+    if (!isUnsigned(ct.element)) in = b_.binary(Opcode::and_, in, b_.compare(hlo::Comparison::kGe, own, b_.splatInt(cid, 0)));
     if (scalar) {
       indices = own;
     } else {
@@ -288,7 +289,7 @@ llvm::Error Localiser::scatterOp(OpId id) {
     if (!partial.empty() && reducer) {
       hlo::TypeId type = m_.value(x).type;
       if (auto one = b_.identity(*reducer, type)) {
-        ValueId first = b_.compare(hlo::Comparison::kEQ, coordinate(partial), s32(0));
+        ValueId first = b_.compare(hlo::Comparison::kEq, coordinate(partial), s32(0));
         x = b_.select(first, x, *one);
       }
     }

@@ -1,10 +1,11 @@
 // Explicit reshards: one sweep over the program. For each operation the factors to shard are chosen, operands are brought
 // to what that needs, and results to what propagation gave them. After this pass the sharding of every operand is exactly
 // what its operation computes with, and every change of sharding is an sdy.reshard with a reason.
-#include <algorithm>
+#include <map>
 
 #include "choose.h"
 #include "context.h"
+#include "llvm/ADT/DenseMap.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/text.h"
 
