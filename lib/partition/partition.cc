@@ -3,6 +3,7 @@
 
 #include "passes.h"
 #include "report.h"
+#include "tpu/frontend/frontend.h"
 #include "tpu/hlo/verify.h"
 #include "tpu/sharding/text.h"
 
@@ -13,6 +14,12 @@ namespace {
 bool sharded(const State& s) { return s.ctx.mesh.valid() && s.module.stage == hlo::Stage::kHlo; }
 
 llvm::Error importPass(State& s) {
+  if (!s.input_bytes.empty()) {
+    auto module = frontend::readProgram(s.input_bytes, s.input_name, *s.ctx.sink);
+    if (!module) return module.takeError();
+    s.module = std::move(*module);
+    s.input_bytes.clear();
+  }
   if (s.module.stage == hlo::Stage::kSpmd) return llvm::Error::success();
   return importShardings(s.module, s.ctx, {s.options.mesh, s.options.shardings});
 }
@@ -62,7 +69,7 @@ llvm::Error localisePass(State& s) {
 
 llvm::Error cleanUpPass(State& s) { return cleanUp(s.module, s.ctx); }
 
-constexpr PassRow kPasses[] = {
+constexpr Pass<State> kPasses[] = {
     {"import", "read the program and bring its shardings to one mesh", importPass},
     {"target", "choose or check the topology that the mesh runs on", targetPass},
     {"inline", "replace calls, composites and named computations by their bodies", inlinePass},
@@ -74,7 +81,7 @@ constexpr PassRow kPasses[] = {
 
 }  // namespace
 
-llvm::ArrayRef<PassRow> passRows() { return kPasses; }
+llvm::ArrayRef<Pass<State>> passList() { return kPasses; }
 
 llvm::Error partitionModule(hlo::Module& module, const PartitionOptions& options, DiagnosticSink& sink) {
   State s;
@@ -82,7 +89,7 @@ llvm::Error partitionModule(hlo::Module& module, const PartitionOptions& options
   s.options = options;
   s.ctx.sink = &sink;
   llvm::Error error = llvm::Error::success();
-  for (const PassRow& pass : passRows()) {
+  for (const Pass<State>& pass : passList()) {
     if (error) break;
     error = pass.run(s);
     if (!error) error = hlo::verify(s.module);

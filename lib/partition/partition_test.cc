@@ -35,11 +35,11 @@ TEST(Partition, Scratch) {
   State s;
   s.module = std::move(*m);
   s.ctx.sink = &sink;
-  for (const PassRow& pass : passRows()) {
-    if (llvm::Error e = pass.run(s)) FAIL() << pass.name << ": " << messages(std::move(e));
-    if (llvm::Error e = hlo::verify(s.module)) FAIL() << "after " << pass.name << ": " << messages(std::move(e));
+  for (const Pass<State>& pass : passList()) {
+    if (llvm::Error e = pass.run(s)) FAIL() << pass.name.str() << ": " << messages(std::move(e));
+    if (llvm::Error e = hlo::verify(s.module)) FAIL() << "after " << pass.name.str() << ": " << messages(std::move(e));
   }
-  Report r = makeReport(s.module, s.target, s.unpartitioned_ops);
+  PartitionReport r = makeReport(s.module, s.target, s.unpartitioned_ops);
   writeText(s.module, r, llvm::outs());
   llvm::outs() << summaryText(s.module, r, s.target, 0);
   llvm::outs() << "wire " << r.wire_bytes << " flops ratio " << r.dot_flops * r.devices / std::max(1.0, r.dot_flops_unpartitioned) << "\n";

@@ -1,7 +1,8 @@
-// The pass list as data.
+// The pass list as data, and what the passes work on.
 #pragma once
 #include "context.h"
 #include "tpu/partition/partition.h"
+#include "tpu/pass/pass.h"
 #include "tpu/target/chip.h"
 
 namespace tpu::partition {
@@ -12,14 +13,10 @@ struct State {
   Context ctx;
   target::Target target;
   double unpartitioned_ops = 0;  // contraction work of the program as written
+  std::string input_bytes, input_name;  // read by the first pass unless empty
 };
 
-struct PassRow {
-  const char* name;
-  const char* summary;
-  llvm::Error (*run)(State&);
-};
 /// In order; each leaves a program that verifies.
-llvm::ArrayRef<PassRow> passRows();
+llvm::ArrayRef<Pass<State>> passList();
 
 }  // namespace tpu::partition

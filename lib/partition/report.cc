@@ -86,8 +86,8 @@ double contractionOps(const hlo::Module& m) {
   return total;
 }
 
-Report makeReport(const hlo::Module& m, const target::Target& target, double unpartitioned_ops) {
-  Report report;
+PartitionReport makeReport(const hlo::Module& m, const target::Target& target, double unpartitioned_ops) {
+  PartitionReport report;
   report.devices = std::max<int64_t>(1, m.num_partitions);
   report.dot_flops = contractionOps(m);
   report.dot_flops_unpartitioned = unpartitioned_ops;

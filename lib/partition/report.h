@@ -26,7 +26,7 @@ struct CollectiveRecord {
   const hlo::Why* why = nullptr;
 };
 
-struct Report {
+struct PartitionReport {
   std::vector<CollectiveRecord> records;  // most wire bytes first, program order among equals
   std::map<std::string, int64_t> count_by_kind, wire_by_kind;
   int64_t wire_bytes = 0;
@@ -36,14 +36,14 @@ struct Report {
   int64_t argument_bytes = 0;             // per device
   int64_t replicated_argument_bytes = 0;  // of arguments that every device holds whole
 };
-Report makeReport(const hlo::Module& m, const target::Target& target, double unpartitioned_ops);
+PartitionReport makeReport(const hlo::Module& m, const target::Target& target, double unpartitioned_ops);
 
 /// JSON lines: collectives, then the summary.
-void writeJson(const hlo::Module& m, const Report& report, llvm::raw_ostream& os);
+void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os);
 /// For people; repeats of one cause are folded.
-void writeText(const hlo::Module& m, const Report& report, llvm::raw_ostream& os);
+void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os);
 /// The one to three lines on stderr after success.
-std::string summaryText(const hlo::Module& m, const Report& report, const target::Target& target, size_t warnings);
+std::string summaryText(const hlo::Module& m, const PartitionReport& report, const target::Target& target, size_t warnings);
 /// Arguments and results: position, name, type, sharding, donation.
 void writeSignature(const hlo::Module& m, bool json, llvm::raw_ostream& os);
 

@@ -42,7 +42,7 @@ void writeRecord(const hlo::Module& m, const CollectiveRecord& r, llvm::raw_ostr
 
 }  // namespace
 
-void writeJson(const hlo::Module& m, const Report& report, llvm::raw_ostream& os) {
+void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os) {
   for (const CollectiveRecord& r : report.records) writeRecord(m, r, os);
   JsonWriter w(os);
   w.beginObject().field("type", "summary").field("devices", report.devices);
@@ -59,7 +59,7 @@ void writeJson(const hlo::Module& m, const Report& report, llvm::raw_ostream& os
   os << '\n';
 }
 
-void writeText(const hlo::Module& m, const Report& report, llvm::raw_ostream& os) {
+void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os) {
   if (report.records.empty()) {
     os << "no collectives\n";
     return;
@@ -101,7 +101,7 @@ void writeText(const hlo::Module& m, const Report& report, llvm::raw_ostream& os
   }
 }
 
-std::string summaryText(const hlo::Module& m, const Report& r, const target::Target& target, size_t warnings) {
+std::string summaryText(const hlo::Module& m, const PartitionReport& r, const target::Target& target, size_t warnings) {
   std::string mesh;
   for (const hlo::Mesh& x : m.meshes) {
     if (x.numDevices() == r.devices && mesh.empty() && r.devices > 1) mesh = sharding::printMesh(x);
