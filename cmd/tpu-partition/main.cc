@@ -18,12 +18,13 @@ constexpr tpu::Example kExamples[] = {
 };
 
 tpu::ToolInfo info() {
-  tpu::ToolInfo i{"tpu-partition", "split a program over the devices of a mesh", "StableHLO text, or an IR document of stage hlo"};
-  i.groups = tpu::kOutputFlags | tpu::kEmitFlags | tpu::kPassFlags | tpu::kReportFlags | tpu::kTargetFlags;
-  i.flags = kFlags;
-  i.examples = kExamples;
-  i.passes = tpu::partition::partitionPasses();
-  return i;
+  return {.name = "tpu-partition",
+          .summary = "split a program over the devices of a mesh",
+          .input = "StableHLO text, or an IR document of stage hlo",
+          .groups = tpu::kOutputFlags | tpu::kEmitFlags | tpu::kPassFlags | tpu::kReportFlags | tpu::kTargetFlags,
+          .flags = kFlags,
+          .examples = kExamples,
+          .passes = tpu::partition::partitionPasses()};
 }
 
 llvm::Error fill(tpu::Tool& tool, tpu::partition::PartitionRun& run) {
