@@ -2,6 +2,7 @@
 #include "tpu/frontend/frontend.h"
 
 #include "parser.h"
+#include "tpu/hlo/document.h"
 #include "tpu/hlo/verify.h"
 
 namespace tpu::frontend {
@@ -42,12 +43,10 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
       return fail(Code::kUnsupportedFormat, filename, "this is HLO text; StableHLO text is read");
     case Format::kUnknown:
       return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO text nor an IR document");
-    case Format::kIrDocument:
-      return fail(Code::kUnsupportedFormat, filename, "IR documents are not read yet");
-    case Format::kStableHlo:
-      break;
+    case Format::kIrDocument: case Format::kStableHlo: break;
   }
-  llvm::Expected<hlo::Module> module = parseStableHlo(bytes, filename, sink);
+  bool document = sniff(bytes) == Format::kIrDocument;
+  llvm::Expected<hlo::Module> module = document ? hlo::readDocument(bytes, filename) : parseStableHlo(bytes, filename, sink);
   if (!module) return module;
   if (llvm::Error e = hlo::verify(*module)) return e;
   return module;

@@ -1,4 +1,4 @@
-// Element codecs: one parametrised float format covers everything from f64 down to f4e2m1fn.
+// Reading and writing single elements of literals.
 #include "tpu/hlo/literal.h"
 
 #include <bit>
@@ -8,75 +8,10 @@
 #include <limits>
 
 #include "llvm/ADT/StringExtras.h"
+#include "tpu/support/float_convert.h"
 
 namespace tpu::hlo {
 namespace {
-
-// How a format spends its top codes.
-enum class Specials : uint8_t {
-  kIeee,      // infinities and NaNs
-  kNanOnly,   // FN: all ones is NaN, no infinity
-  kNegZero,   // FNUZ: the code of minus zero is the only NaN
-  kNone,      // finite values only
-};
-struct FloatFormat {
-  int exp_bits, man_bits, bias;
-  Specials specials;
-};
-
-FloatFormat format(ElementType element) {
-  switch (element) {
-    case ElementType::kF4E2M1FN: return {2, 1, 1, Specials::kNone};
-    case ElementType::kF6E2M3FN: return {2, 3, 1, Specials::kNone};
-    case ElementType::kF6E3M2FN: return {3, 2, 3, Specials::kNone};
-    case ElementType::kF8E3M4: return {3, 4, 3, Specials::kIeee};
-    case ElementType::kF8E4M3: return {4, 3, 7, Specials::kIeee};
-    case ElementType::kF8E4M3FN: return {4, 3, 7, Specials::kNanOnly};
-    case ElementType::kF8E4M3FNUZ: return {4, 3, 8, Specials::kNegZero};
-    case ElementType::kF8E4M3B11FNUZ: return {4, 3, 11, Specials::kNegZero};
-    case ElementType::kF8E5M2: return {5, 2, 15, Specials::kIeee};
-    case ElementType::kF8E5M2FNUZ: return {5, 2, 16, Specials::kNegZero};
-    case ElementType::kBF16: return {8, 7, 127, Specials::kIeee};
-    case ElementType::kF16: return {5, 10, 15, Specials::kIeee};
-    case ElementType::kF32: return {8, 23, 127, Specials::kIeee};
-    default: return {11, 52, 1023, Specials::kIeee};
-  }
-}
-
-int width(const FloatFormat& f) { return 1 + f.exp_bits + f.man_bits; }
-
-// Codes without the sign bit.
-uint64_t maxFinite(const FloatFormat& f) {
-  uint64_t top = (uint64_t{1} << (f.exp_bits + f.man_bits)) - 1;
-  if (f.specials == Specials::kIeee) return (((uint64_t{1} << f.exp_bits) - 1) << f.man_bits) - 1;
-  return f.specials == Specials::kNanOnly ? top - 1 : top;
-}
-
-uint64_t nanCode(const FloatFormat& f, uint64_t sign) {
-  if (f.specials == Specials::kIeee) {
-    uint64_t exp = ((uint64_t{1} << f.exp_bits) - 1) << f.man_bits;
-    return sign | exp | (uint64_t{1} << (f.man_bits - 1));
-  }
-  if (f.specials == Specials::kNegZero) return uint64_t{1} << (width(f) - 1);
-  return sign | ((uint64_t{1} << (width(f) - 1)) - 1);
-}
-
-uint64_t overflowCode(const FloatFormat& f, uint64_t sign) {
-  if (f.specials == Specials::kIeee) return sign | (((uint64_t{1} << f.exp_bits) - 1) << f.man_bits);
-  if (f.specials == Specials::kNone) return sign | maxFinite(f);
-  return nanCode(f, sign);
-}
-
-// f8e8m0fnu: 2^(code - 127), code 255 is NaN; no sign, no zero.
-uint64_t encodeScale(double value) {
-  if (!(value > 0) || std::isinf(value)) return 255;
-  int exp;
-  double mantissa = std::frexp(value, &exp);  // value = mantissa * 2^exp, mantissa in [0.5, 1)
-  int code = exp - 1 + 127;
-  if (mantissa > 0.75 || (mantissa == 0.75 && (code & 1))) ++code;
-  if (code < 0) return 0;
-  return code > 254 ? 255 : static_cast<uint64_t>(code);
-}
 
 template <class T>
 void put(T value, uint8_t* out) { std::memcpy(out, &value, sizeof(T)); }
@@ -85,6 +20,18 @@ T get(const uint8_t* in) {
   T value;
   std::memcpy(&value, in, sizeof(T));
   return value;
+}
+
+// The code of the smallest or largest value: an infinity where there is one, else the largest magnitude.
+uint64_t extremeFloat(ElementType element, bool negative) {
+  double infinity = std::numeric_limits<double>::infinity();
+  const FloatFormat* format = narrowFloatFormat(element);
+  if (!format || format->specials == FloatSpecials::kIeee || format->specials == FloatSpecials::kFiniteOnly)
+    return encodeFloat(element, negative ? -infinity : infinity);
+  if (format->specials == FloatSpecials::kScale) return negative ? 0 : 254;
+  uint64_t sign = uint64_t{1} << (format->bits - 1);
+  uint64_t largest = sign - (format->specials == FloatSpecials::kFiniteNan ? 2 : 1);
+  return negative ? sign | largest : largest;
 }
 
 ElementType partType(ElementType complex) {
@@ -96,59 +43,13 @@ ElementType partType(ElementType complex) {
 uint64_t encodeFloat(ElementType element, double value) {
   if (element == ElementType::kF64) return std::bit_cast<uint64_t>(value);
   if (element == ElementType::kF32) return std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (element == ElementType::kF8E8M0FNU) return encodeScale(value);
-  FloatFormat f = format(element);
-  uint64_t bits = std::bit_cast<uint64_t>(value);
-  uint64_t sign = (bits >> 63) << (width(f) - 1);
-  uint64_t magnitude = bits & ~(uint64_t{1} << 63);
-  if (magnitude > 0x7ff0000000000000u) return nanCode(f, sign);
-  if (magnitude == 0x7ff0000000000000u) return overflowCode(f, sign);
-  int exp = static_cast<int>(magnitude >> 52);
-  uint64_t man = magnitude & 0xfffffffffffffu;
-  if (exp) man |= uint64_t{1} << 52;
-  else exp = 1;
-  int target = exp - 1023 + f.bias;         // biased exponent in the format
-  int shift = 52 - f.man_bits;
-  if (target < 1) {                          // a denormal of the format
-    shift += 1 - target;
-    target = 0;
-  }
-  uint64_t code = 0;
-  if (shift < 64) {
-    uint64_t half = uint64_t{1} << (shift - 1);
-    uint64_t rest = man & ((half << 1) - 1);
-    code = man >> shift;
-    if (rest > half || (rest == half && (code & 1))) ++code;
-  }
-  if (target > 0) code += static_cast<uint64_t>(target - 1) << f.man_bits;  // the leading one adds the last step
-  if (code > maxFinite(f)) return overflowCode(f, sign);
-  if (code == 0 && f.specials == Specials::kNegZero) return 0;
-  return sign | code;
+  return f64ToNarrow(*narrowFloatFormat(element), value);
 }
 
 double decodeFloat(ElementType element, uint64_t bits) {
   if (element == ElementType::kF64) return std::bit_cast<double>(bits);
   if (element == ElementType::kF32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
-  if (element == ElementType::kF8E8M0FNU) {
-    if (bits == 255) return std::numeric_limits<double>::quiet_NaN();
-    return std::ldexp(1.0, static_cast<int>(bits) - 127);
-  }
-  FloatFormat f = format(element);
-  bool negative = (bits >> (width(f) - 1)) & 1;
-  uint64_t code = bits & ((uint64_t{1} << (width(f) - 1)) - 1);
-  if (f.specials == Specials::kNegZero && negative && code == 0) return std::numeric_limits<double>::quiet_NaN();
-  double value;
-  if (code > maxFinite(f)) {
-    bool infinite = f.specials == Specials::kIeee && code == maxFinite(f) + 1;
-    value = infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  } else {
-    int exp = static_cast<int>(code >> f.man_bits);
-    uint64_t man = code & ((uint64_t{1} << f.man_bits) - 1);
-    if (exp) man |= uint64_t{1} << f.man_bits;
-    else exp = 1;
-    value = std::ldexp(static_cast<double>(man), exp - f.bias - f.man_bits);
-  }
-  return negative ? -value : value;
+  return narrowToF32(*narrowFloatFormat(element), static_cast<uint32_t>(bits));
 }
 
 uint64_t loadBits(ElementType element, const uint8_t* in) {
@@ -232,30 +133,15 @@ double loadImag(ElementType element, const uint8_t* in) {
 }
 
 void storeLowest(ElementType element, uint8_t* out) {
-  if (isFloat(element)) {
-    if (element == ElementType::kF8E8M0FNU) return storeBits(element, 0, out);
-    FloatFormat f = format(element);
-    uint64_t sign = uint64_t{1} << (width(f) - 1);
-    return storeBits(element, sign | (f.specials == Specials::kIeee ? overflowCode(f, 0) : maxFinite(f)), out);
-  }
-  if (element == ElementType::kPred) {
-    out[0] = 0;
-    return;
-  }
+  if (isFloat(element)) return storeBits(element, extremeFloat(element, true), out);
   int bits = elementBits(element);
-  storeInt(element, isSigned(element) ? static_cast<int64_t>(~uint64_t{0} << (bits - 1)) : 0, out);
+  int64_t lowest = isSigned(element) ? static_cast<int64_t>(~uint64_t{0} << (bits - 1)) : 0;
+  storeInt(element, lowest, out);
 }
 
 void storeHighest(ElementType element, uint8_t* out) {
-  if (isFloat(element)) {
-    if (element == ElementType::kF8E8M0FNU) return storeBits(element, 254, out);
-    FloatFormat f = format(element);
-    return storeBits(element, f.specials == Specials::kIeee ? overflowCode(f, 0) : maxFinite(f), out);
-  }
-  if (element == ElementType::kPred) {
-    out[0] = 1;
-    return;
-  }
+  if (isFloat(element)) return storeBits(element, extremeFloat(element, false), out);
+  if (element == ElementType::kPred) return storeInt(element, 1, out);
   int bits = elementBits(element);
   storeInt(element, static_cast<int64_t>(~uint64_t{0} >> (64 - bits + (isSigned(element) ? 1 : 0))), out);
 }
