@@ -105,7 +105,9 @@ bool Parser::ints(Ints& values, hlo::Dims* dims) {
     do {
       c.blanks();
       if (*c.p == '[') {  // rows of a nested list, flattened
+        if (++nesting_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "lists nest too deeply");
         if (!ints(values)) return false;
+        --nesting_;
         continue;
       }
       int64_t value;
@@ -246,6 +248,13 @@ bool Parser::attrValue(OpId op, AttrKey key) {
 }
 
 bool Parser::structAttr(OpId op) {
+  if (++nesting_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "attributes nest too deeply");
+  bool done = structFields(op);
+  --nesting_;
+  return done;
+}
+
+bool Parser::structFields(OpId op) {
   if (!c.expect('#')) return false;
   llvm::StringRef name = c.word();
   if (!c.expect('<')) return false;

@@ -191,7 +191,7 @@ bool Parser::denseInts(Ints& values, hlo::Dims& dims) {
   if (!literal(data)) return false;
   const Type& t = m.type(data.type);
   if (isFloat(t.element) || isComplex(t.element)) return c.error(Code::kBadLiteral, at, "expected integers");
-  if (t.numElements() > 100'000'000) return c.error(Code::kBadLiteral, at, "too many elements for an attribute");
+  if (t.numElements() > (1 << 22)) return c.error(Code::kBadLiteral, at, "too many elements for an attribute");
   dims = t.dims;
   for (int64_t i = 0; i < t.numElements(); ++i)
     values.push_back(hlo::loadInt(t.element, hlo::literalElement(m, data, i)));

@@ -16,8 +16,8 @@ hlo::LocId Parser::fileLoc(llvm::StringRef file, int64_t line, int64_t column) {
   return m.internLoc(scratch_);
 }
 
-hlo::LocId Parser::textLoc(const char* at) {
-  auto [line, column] = c.lineColumn(at);
+hlo::LocId Parser::textLoc(std::pair<int, int> line_column) {
+  auto [line, column] = line_column;
   scratch_ = base_;
   scratch_ += ':';
   scratch_ += std::to_string(line);
@@ -58,7 +58,7 @@ bool Parser::locAlias(llvm::StringRef name, Location& loc, int depth) {
 }
 
 bool Parser::locBody(Location& loc, int depth) {
-  if (++depth > kMaxDepth) return c.error(Code::kTooDeep, c.p, "locations nest too deeply");
+  if (++depth > kMaxLocDepth) return c.error(Code::kTooDeep, c.p, "locations nest too deeply");
   char next = c.peek();
   if (next == '#') {
     ++c.p;

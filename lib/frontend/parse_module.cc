@@ -70,7 +70,8 @@ void Parser::scanMeshes() {
   for (size_t at = text.find("sdy.mesh @"); at != llvm::StringRef::npos && !c.failed(); at = text.find("sdy.mesh @", at + 1)) {
     // Only where it opens a statement; elsewhere it may be part of a string or comment.
     llvm::StringRef before = text.substr(0, at);
-    llvm::StringRef line = before.substr(before.rfind('\n') + 1);
+    llvm::StringRef line = before.take_back(200);
+    line = line.substr(line.rfind('\n') + 1);
     if (!line.trim().empty() && !line.rtrim().ends_with("{")) continue;
     c.p = c.begin + at + std::strlen("sdy.mesh ");
     hlo::Mesh parsed;
@@ -273,6 +274,7 @@ bool Parser::parseFunc() {
   std::string name;
   if (!symbol(name)) return false;
   if (m.findFunc(name)) return c.error(Code::kRepeatedName, at, "function '@" + name + "' is defined twice");
+  std::pair<int, int> place = c.lineColumn(at);
   func_ = m.addFunc(name, is_private);
   numbered_.assign(numbered_.size(), Binding());
   named_.clear();
@@ -284,7 +286,7 @@ bool Parser::parseFunc() {
   closeScope(mark);
   Location loc;
   if (!optionalLoc(loc)) return false;
-  m.funcs[func_.v].loc = loc.file ? loc.file : textLoc(at);
+  m.funcs[func_.v].loc = loc.file ? loc.file : textLoc(place);
   return true;
 }
 

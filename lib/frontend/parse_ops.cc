@@ -60,14 +60,24 @@ bool Parser::parseOp() {
     m.setString(op, AttrKey::call_target_name, name);
     m.setBool(op, AttrKey::has_side_effect, true);
   }
-  bool done = generic ? genericOp(op, results, at) : prettyOp(op, results, at);
-  return done && finishOp(op, results, at);
+  std::pair<int, int> place = c.lineColumn(at);
+  bool done = generic ? genericOp(op) : prettyOp(op);
+  return done && finishOp(op, results, at, place);
 }
 
-bool Parser::finishOp(OpId op, const Results& results, const char* at) {
+bool Parser::finishOp(OpId op, const Results& results, const char* at, std::pair<int, int> place) {
   Location loc;
   if (!optionalLoc(loc)) return false;
-  LocId id = loc.file ? loc.file : textLoc(at);
+  LocId id = loc.file ? loc.file : textLoc(place);
+  if (applied_region_) {  // "applies stablehlo.add": its ops have no place of their own
+    const hlo::Region& body = m.region(applied_region_);
+    for (ValueId v : body.args) m.value(v).loc = id;
+    for (OpId inner : body.ops) {
+      m.op(inner).loc = id;
+      for (ValueId v : m.op(inner).results) m.value(v).loc = id;
+    }
+    applied_region_ = RegionId();
+  }
   m.op(op).loc = id;
   for (ValueId v : m.op(op).results) m.value(v).loc = id;
   size_t found = m.op(op).results.size(), named = 0;
@@ -87,7 +97,7 @@ bool Parser::finishOp(OpId op, const Results& results, const char* at) {
   return true;
 }
 
-bool Parser::genericOp(OpId op, const Results&, const char*) {
+bool Parser::genericOp(OpId op) {
   llvm::SmallVector<ValueId, 8> operands;
   if (!c.expect('(') || !operandList(operands) || !c.expect(')')) return false;
   m.op(op).operands.assign(operands.begin(), operands.end());
@@ -275,7 +285,7 @@ bool Parser::sliceRanges(OpId op) {
   return true;
 }
 
-bool Parser::prettyOp(OpId op, const Results&, const char*) {
+bool Parser::prettyOp(OpId op) {
   Opcode opcode = m.op(op).opcode;
   if (opcode == Opcode::reduce) return prettyReduce(op);
   if (opcode == Opcode::while_) return prettyWhile(op);

@@ -32,7 +32,7 @@ bool Parser::regionBody(RegionId region) {
 }
 
 bool Parser::region(OpId op) {
-  if (depth_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   if (!c.expect('{')) return false;
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
@@ -82,10 +82,10 @@ bool Parser::prettyReduce(OpId op) {
     const hlo::Type& init = m.typeOf(inits[0]);
     if (init.kind != hlo::TypeKind::kTensor) return c.error(Code::kSyntaxError, at, "reduces something that is no tensor");
     TypeId scalar = m.tensorType(init.element, {});
-    LocId loc = textLoc(at);
-    ValueId a = m.addArg(region, scalar, loc), b = m.addArg(region, scalar, loc);
-    OpId fold = m.append(region, *applied, {a, b}, {scalar}, loc);
-    m.append(region, Opcode::return_, {m.op(fold).results[0]}, {}, loc);
+    ValueId a = m.addArg(region, scalar, LocId()), b = m.addArg(region, scalar, LocId());
+    OpId fold = m.append(region, *applied, {a, b}, {scalar}, LocId());
+    m.append(region, Opcode::return_, {m.op(fold).results[0]}, {}, LocId());
+    applied_region_ = region;
     return true;
   }
   if (!c.expectWord("reducer")) return false;
@@ -117,7 +117,7 @@ bool Parser::prettyReduce(OpId op) {
   }
   for (const auto& side : sides)
     for (const Arg& arg : side) bind(arg.name, m.addArg(region, arg.type, arg.loc), 1, arg.at);
-  if (depth_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   if (!c.expect('{') || !regionBody(region)) return false;
   closeScope(mark);
   return true;
@@ -147,7 +147,7 @@ bool Parser::prettyWhile(OpId op) {
   if (c.accept(':') && !bareTypes(types)) return false;
   if (!checkOperandTypes(op, types, at)) return false;
   if (c.acceptWord("attributes") && (!c.expect('{') || !attrEntries(op, '}'))) return false;
-  if (depth_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   for (llvm::StringRef keyword : {"cond", "do"}) {
     if (!c.expectWord(keyword) || !c.expect('{')) return false;
     RegionId region = m.addRegion(op, func_);
@@ -181,7 +181,7 @@ bool Parser::manualComputation(OpId op) {
   llvm::SmallVector<hlo::AxisRef, 4> axes;
   if (!axisList(mesh ? m.meshes[mesh.v] : none, axes)) return false;
   m.setAxes(op, AttrKey::manual_axes, mesh, axes);
-  if (depth_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
   if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;
@@ -204,7 +204,7 @@ bool Parser::namedComputation(OpId op) {
     if (!c.expect('=') || !shardingList(ids)) return false;
     m.setInts(op, key, ids);
   }
-  if (depth_ > kMaxDepth) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
   if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;

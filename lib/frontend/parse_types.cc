@@ -60,11 +60,10 @@ hlo::TypeId Parser::type() {
   llvm::StringRef name = c.word();
   hlo::Type t;
   if (name == "tuple") {
-    if (depth_ > kMaxDepth) {
+    if (++nesting_ > kMaxDepth) {
       c.error(Code::kTooDeep, start, "types nest too deeply");
       return {};
     }
-    ++depth_;
     t.kind = hlo::TypeKind::kTuple;
     if (!c.expect('<')) return {};
     if (!c.accept('>')) {
@@ -72,7 +71,7 @@ hlo::TypeId Parser::type() {
       while (c.accept(','));
       if (!c.expect('>')) return {};
     }
-    --depth_;
+    --nesting_;
     return c.failed() ? TypeId() : m.internType(t);
   }
   if (name == "token") return m.tokenType();
@@ -90,6 +89,10 @@ hlo::TypeId Parser::type() {
       dim = hlo::kDynamicDim;
     } else {
       break;
+    }
+    if (t.dims.size() == kMaxRank) {
+      c.error(Code::kUnknownType, start, "tensor has too many dimensions");
+      return {};
     }
     t.dims.push_back(dim);
     if (*c.p != 'x') {

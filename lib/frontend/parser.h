@@ -82,7 +82,8 @@ class Parser {
   bool optionalLoc(Location& loc);             // "loc(...)" if it follows
   bool locBody(Location& loc, int depth);
   bool locAlias(llvm::StringRef name, Location& loc, int depth);
-  LocId textLoc(const char* at);
+  LocId textLoc(std::pair<int, int> line_column);
+  LocId textLoc(const char* at) { return textLoc(c.lineColumn(at)); }
   LocId fileLoc(llvm::StringRef file, int64_t line, int64_t column);
 
   // parse_literals.cc
@@ -99,6 +100,7 @@ class Parser {
   bool attrEntry(OpId op, const std::string& name);
   bool attrValue(OpId op, AttrKey key);
   bool structAttr(OpId op);                    // #stablehlo.gather<...>, .conv<[...]x[...]->[...]>
+  bool structFields(OpId op);
   bool convolutionDims(OpId op);
   bool windowAttr(OpId op);
   bool ints(Ints& values, hlo::Dims* dims = nullptr);       // any spelling of an integer list
@@ -121,8 +123,8 @@ class Parser {
 
   // parse_ops.cc
   bool parseOp();
-  bool genericOp(OpId op, const Results& results, const char* at);
-  bool prettyOp(OpId op, const Results& results, const char* at);
+  bool genericOp(OpId op);
+  bool prettyOp(OpId op);
   bool keywords(OpId op);
   bool keyword(OpId op, llvm::StringRef word);
   bool dotPairs(OpId op, AttrKey lhs, AttrKey rhs);
@@ -130,7 +132,7 @@ class Parser {
   bool trailingTypes(OpId op, bool optional);
   bool functionType(OpId op);
   bool checkOperandTypes(OpId op, llvm::ArrayRef<TypeId> types, const char* at);
-  bool finishOp(OpId op, const Results& results, const char* at);
+  bool finishOp(OpId op, const Results& results, const char* at, std::pair<int, int> place);
 
   // parse_regions.cc
   bool region(OpId op);                        // "{ ^bb0(...): ops }"
@@ -148,12 +150,13 @@ class Parser {
   RegionId region_;            // where ops go now
   hlo::FuncId func_;
   uint32_t depth_ = 0;         // of scopes
+  int nesting_ = 0;            // of attributes and types
   bool saw_file_loc_ = false;
   bool trailing_comma_ = false;  // operandList took a comma in front of something else
+  RegionId applied_region_;      // made for "applies stablehlo.add" by the op that is being read
   bool in_keyword_ = false;      // "dim = 0 : (t) -> t": the colon belongs to the op
 
   std::vector<Alias> numbered_locs_;           // #locN by N + 1; #loc is 0
-  std::vector<Alias*> loc_order_;
   llvm::StringMap<Alias> aliases_;             // the others, with '#' or '!' in front
   llvm::StringMap<hlo::MeshId> meshes_;
   std::vector<std::pair<int64_t, int64_t>> module_aliases_;  // parameter, output: mhlo.input_output_alias
@@ -168,7 +171,9 @@ class Parser {
   std::string scratch_;
 };
 
-/// Deepest nesting of regions, attributes and locations that is followed.
-inline constexpr int kMaxDepth = 256;
+/// Deepest nesting of regions, types and attributes, and of locations, that is followed.
+inline constexpr int kMaxDepth = 128;
+inline constexpr int kMaxLocDepth = 1000;
+inline constexpr size_t kMaxRank = 255;
 
 }  // namespace tpu::frontend

@@ -9,6 +9,8 @@ namespace {
 constexpr size_t kMaxOps = 50'000'000;
 // Longest chain of calls.
 constexpr int kMaxDepth = 1000;
+// Deepest nesting of regions.
+constexpr int kMaxNesting = 300;
 
 ValueId lookUp(const std::vector<ValueId>& map, ValueId v) { return v.v < map.size() && map[v.v] ? map[v.v] : v; }
 
@@ -19,11 +21,11 @@ void set(std::vector<ValueId>& map, ValueId from, ValueId to) {
 
 class Inliner {
  public:
-  Inliner(Module& module, bool composites) : m(module), composites_(composites), state_(m.funcs.size(), kNew) {}
+  Inliner(Module& module, bool composites) : m(module), composites_(composites), state_(m.funcs.size(), kNew), nesting_(m.funcs.size()) {}
 
   llvm::Error run(FuncId func) {
     state_[func.v] = kOpen;
-    if (auto e = inlineRegion(m.func(func).body)) return e;
+    if (auto e = inlineRegion(m.func(func).body, 0, nesting_[func.v])) return e;
     state_[func.v] = kDone;
     return llvm::Error::success();
   }
@@ -37,7 +39,9 @@ class Inliner {
     return {};
   }
 
-  llvm::Error inlineRegion(RegionId region) {
+  // `deepest` becomes the depth of the deepest region, those of inlined bodies included.
+  llvm::Error inlineRegion(RegionId region, int depth, int& deepest) {
+    deepest = std::max(deepest, depth);
     std::vector<OpId> old = std::move(m.region(region).ops);
     std::vector<OpId> ops;
     ops.reserve(old.size());
@@ -48,16 +52,17 @@ class Inliner {
         ops.push_back(op);
         llvm::SmallVector<RegionId, 2> nested(m.op(op).regions.begin(), m.op(op).regions.end());
         for (RegionId inner : nested)
-          if (auto e = inlineRegion(inner)) return e;
+          if (auto e = inlineRegion(inner, depth + 1, deepest)) return e;
         continue;
       }
-      if (auto e = inlineCall(op, name.str(), region, ops)) return e;
+      if (auto e = inlineCall(op, name.str(), region, ops, depth, deepest)) return e;
     }
     m.region(region).ops = std::move(ops);
     return llvm::Error::success();
   }
 
-  llvm::Error inlineCall(OpId op, const std::string& name, RegionId region, std::vector<OpId>& ops) {
+  llvm::Error inlineCall(OpId op, const std::string& name, RegionId region, std::vector<OpId>& ops, int depth,
+                         int& deepest) {
     FuncId callee = m.findFunc(name);
     llvm::StringRef loc = m.loc(m.op(op).loc);
     if (!callee) return fail(Code::kBadCall, loc, "call of unknown function @" + name);
@@ -67,6 +72,8 @@ class Inliner {
       if (auto e = run(callee)) return e;
       --depth_;
     }
+    deepest = std::max(deepest, depth + nesting_[callee.v]);
+    if (deepest > kMaxNesting) return fail(Code::kBadCall, loc, "the regions of this program nest too deeply");
     RegionId body = m.func(callee).body;
     llvm::ArrayRef<ValueId> args = m.region(body).args;
     if (args.size() != m.op(op).operands.size())
@@ -85,6 +92,7 @@ class Inliner {
   const bool composites_;
   int depth_ = 0;
   std::vector<State> state_;
+  std::vector<int> nesting_;       // deepest region of each function that is done
   std::vector<ValueId> map_;       // callee values to their latest copy; rewritten by each copy before it is read
   std::vector<ValueId> replaced_;  // results of inlined calls
 };

@@ -150,6 +150,20 @@ class Verifier {
     defined_.push_back(v);
   }
 
+  llvm::Error checkAttr(const Attr& attr, LocId loc) {
+    if (attr.kind == AttrKind::kSharding) return checkSharding(attr.sharding, nullptr, loc);
+    if (attr.kind == AttrKind::kShardings)
+      for (int64_t id : attr.ints)
+        if (auto e = checkSharding(ShardingId(static_cast<uint32_t>(id)), nullptr, loc)) return e;
+    if (attr.kind == AttrKind::kAxes && attr.mesh) {
+      if (attr.mesh.v >= m.meshes.size()) return bad(loc, "axes of an unknown mesh");
+      llvm::SmallVector<AxisRef, 8> seen;
+      return checkAxes(m.meshes[attr.mesh.v], attr.axes, seen, loc);
+    }
+    if (attr.kind == AttrKind::kLiteral && attr.literal.v >= m.numLiterals()) return bad(loc, "constant without its data");
+    return llvm::Error::success();
+  }
+
   llvm::Error checkOp(OpId id, RegionId region, bool last, int depth) {
     if (id.v >= m.numOps()) return bad(LocId(), "operation id out of range");
     const Op& op = m.op(id);
@@ -162,13 +176,15 @@ class Verifier {
         return fail(Code::kUseBeforeDef, m.loc(op.loc), opInfo(op.opcode).mnemonic + ": operand is not defined here");
     for (RegionId nested : op.regions)
       if (auto e = checkRegion(nested, id, depth + 1)) return e;
-    if (auto e = verifyOp(m, id)) return e;
+    for (AttrId attr : op.attrs)
+      if (auto e = checkAttr(m.attr(attr), op.loc)) return e;
     for (uint32_t i = 0; i < op.results.size(); ++i) {
       const Value& result = m.value(op.results[i]);
       if (result.def != id || result.index != i || result.region) return bad(op.loc, "result " + llvm::Twine(i) + " belongs elsewhere");
       if (auto e = checkValue(op.results[i], op.loc)) return e;
-      define(op.results[i]);
     }
+    if (auto e = verifyOp(m, id)) return e;
+    for (ValueId result : op.results) define(result);
     if (op.opcode == Opcode::call) {
       FuncId callee = m.findFunc(m.getString(id, AttrKey::callee));
       calls_.push_back({m.region(region).func, callee, op.loc});

@@ -79,6 +79,11 @@ JsonWriter& JsonWriter::string(llvm::StringRef value) {
   writeJsonString(*os_, value);
   return *this;
 }
+JsonWriter& JsonWriter::raw(llvm::StringRef json) {
+  separate();
+  *os_ << json;
+  return *this;
+}
 JsonWriter& JsonWriter::ints(llvm::ArrayRef<int64_t> values) {
   beginArray();
   for (int64_t v : values) integer(v);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tpu/sharding/gspmd.h"
+
 namespace tpu::sharding {
 
 int64_t product(AxesRef axes) {
@@ -230,24 +232,8 @@ bool axesOfRow(const Mesh& mesh, llvm::ArrayRef<int64_t> row, Axes& axes) {
   axes.clear();
   for (size_t k = steps.size(); k-- > 0;) {
     auto [step, size] = steps[k];
-    // One step may cover several neighbouring mesh axes: collect them from the minor end.
-    Axes found;
-    int64_t left = size, s = step;
-    int64_t axis_stride = 1;
-    for (size_t a = mesh.axes.size(); a-- > 0 && left > 1;) {
-      int64_t n = mesh.axes[a].size;
-      if (s >= axis_stride && s < axis_stride * n) {
-        int64_t inner = s / axis_stride;  // devices of this axis below the step
-        if (s % axis_stride != 0 || n % inner != 0) return false;
-        int64_t take = std::min(left, n / inner);
-        if ((n / inner) % take != 0 || left % take != 0) return false;
-        found.insert(found.begin(), AxisRef{static_cast<uint32_t>(a), n / (inner * take), take});
-        left /= take;
-        s *= take;
-      }
-      axis_stride *= n;
-    }
-    if (left != 1) return false;
+    Axes found;  // one step may cover several neighbouring mesh axes
+    if (!axesOfStride(mesh, step, size, found)) return false;
     append(axes, found);
   }
   return true;

@@ -77,7 +77,7 @@ class Reader {
   }
   bool atEnd() { return text_.trim().empty(); }
   llvm::Error bad(const llvm::Twine& expected) {
-    return fail(Code::kBadSharding, where_, "malformed sharding: expected " + expected + " before '" + text_.trim().str() + "'");
+    return fail(Code::kShardingText, where_, "malformed sharding: expected " + expected + " before '" + text_.trim().str() + "'");
   }
 
   llvm::Error axes(Axes& out, bool* open) {
@@ -177,14 +177,14 @@ llvm::Expected<Mesh> parseMesh(llvm::StringRef text) {
 
 llvm::Error check(const Mesh& mesh, const Sharding& s, int64_t rank, llvm::StringRef where) {
   if (static_cast<int64_t>(s.dims.size()) != rank) {
-    return fail(Code::kBadSharding, where, "sharding of rank " + llvm::Twine(s.dims.size()) + " on a tensor of rank " + llvm::Twine(rank));
+    return fail(Code::kShardingText, where, "sharding of rank " + llvm::Twine(s.dims.size()) + " on a tensor of rank " + llvm::Twine(rank));
   }
   Axes seen;
   auto take = [&](AxesRef list) -> llvm::Error {
     for (const AxisRef& a : list) {
       if (a.axis >= mesh.axes.size()) return fail(Code::kUnknownAxis, where, "axis number " + llvm::Twine(a.axis) + " of a mesh of " + llvm::Twine(mesh.axes.size()));
       if (a.pre < 1 || a.size < 1 || mesh.axes[a.axis].size % (a.pre * a.size) != 0) {
-        return fail(Code::kBadSharding, where, "sub-axis " + print(mesh, a) + " does not divide axis '" + mesh.axes[a.axis].name + "' of size " +
+        return fail(Code::kShardingText, where, "sub-axis " + print(mesh, a) + " does not divide axis '" + mesh.axes[a.axis].name + "' of size " +
                                                    llvm::Twine(mesh.axes[a.axis].size));
       }
       if (overlaps(a, seen)) return fail(Code::kAxisTwice, where, "axis " + print(mesh, a) + " is used twice in one sharding");

@@ -37,6 +37,9 @@ class Checker {
     if (c_.megacore && c_.tensor_cores != 2) return bad("megacore", "needs two tensor cores");
     if (c_.imem_block_bundles > c_.imem_bundles)
       return bad("imem_block_bundles", "exceeds the instruction memory");
+    int slots = 0;
+    for (int n : c_.slots) slots += n;
+    if (slots > 32) return bad("slots.scalar", "and the other slots are more than 32 together");
     if (c_.trf_depth < 4) return bad("trf_depth", "must hold a transpose of 32 columns, 4 entries");
     return llvm::Error::success();
   }

@@ -6,7 +6,9 @@
 
 #include "builtin.h"
 #include "check.h"
-#include "json_tree.h"
+#include "llvm/ADT/StringSet.h"
+#include "tpu/serial/fields.h"
+#include "tpu/serial/json_writer.h"
 #include "tpu/support/diagnostics.h"
 
 namespace tpu::target {
@@ -23,13 +25,16 @@ constexpr const char* kClassKeys[] = {
 #include "tpu/target/latency_classes.def"
 };
 
-// One field as it stood in the file, with where it stood.
+// One field as it stood in the file, with where it stood. Values are kept as canonical JSON text.
 struct Field {
-  JsonNode value;
-  std::string mark, source, loc;
-  const JsonNode* bracket() const { return has_bracket ? &bracket_node : nullptr; }
-  JsonNode bracket_node;
-  bool has_bracket = false;
+  JsonKind kind = JsonKind::kNull;
+  bool truth = false;
+  int64_t number = 0;
+  std::string text;                // kString
+  std::vector<std::string> texts;  // kArray of strings
+  std::vector<int64_t> numbers;    // kArray of integers
+  std::string json;                // the value, canonical
+  std::string mark, source, bracket, loc;
 };
 using Fields = std::map<std::string, Field>;
 
@@ -39,59 +44,60 @@ llvm::Error badValue(const Field& field, const llvm::Twine& text) {
 
 class FileReader {
  public:
-  FileReader(llvm::StringRef json, llvm::StringRef file) : json_(json), file_(file) {}
+  explicit FileReader(JsonValue root) : root_(root) {}
 
   llvm::Error read(Fields* fields, std::string* name) {
-    auto root = parseJsonTree(json_, file_);
-    if (!root) return root.takeError();
-    if (root->kind != JsonNode::kObject) return failAt(*root, "a chip file is one JSON object");
-    if (llvm::Error error = readHeader(*root, fields, name)) return error;
-    for (const JsonNode& member : root->children) {
-      if (member.key == "format" || member.key == "version" || member.key == "name" || member.key == "base")
-        continue;
+    if (!root_.isObject()) return failAt(root_, "a chip file is one JSON object");
+    if (llvm::Error error = readHeader(fields, name)) return error;
+    llvm::StringSet<> seen;
+    for (const JsonMember member : root_.members()) {
+      if (!seen.insert(member.key).second) return failAt(member.value, "'" + member.key + "' stands twice");
+      if (isOneOf(member.key, {"format", "version", "name", "base"})) continue;
       if (llvm::Error error = readMember(member, fields)) return error;
     }
     return llvm::Error::success();
   }
 
  private:
-  llvm::Error failAt(const JsonNode& node, const llvm::Twine& text, Code code = Code::kBadChipFile) const {
-    return fail(code, locate(json_, file_, node.at), text);
+  static llvm::Error failAt(JsonValue value, const llvm::Twine& text, Code code = Code::kBadChipFile) {
+    return fail(code, value.loc(), text);
   }
 
-  llvm::Error readHeader(const JsonNode& root, Fields* fields, std::string* name) {
-    const JsonNode* format = root.find("format");
-    if (!format || format->text != "tpu-chip")
-      return failAt(root, "not a chip file: \"format\" is not \"tpu-chip\"");
-    const JsonNode* version = root.find("version");
-    if (!version || version->kind != JsonNode::kInt || version->number < 1)
-      return failAt(version ? *version : root, "\"version\" must be 1");
-    if (version->number > kVersion)
+  llvm::Error readHeader(Fields* fields, std::string* name) {
+    const auto format = root_.find("format"), version = root_.find("version"), own = root_.find("name");
+    if (!format || format->asString() != llvm::StringRef("tpu-chip"))
+      return failAt(root_, "not a chip file: \"format\" is not \"tpu-chip\"");
+    const int64_t number = version ? version->asInt().value_or(0) : 0;
+    if (number < 1) return failAt(version.value_or(root_), "\"version\" must be 1");
+    if (number > kVersion)
       return failAt(*version,
-                    "chip file of version " + llvm::Twine(version->number) + "; this tool knows version " +
+                    "chip file of version " + llvm::Twine(number) + "; this tool knows version " +
                         llvm::Twine(kVersion),
                     Code::kNewerVersion);
-    const JsonNode* own = root.find("name");
-    if (!own || own->kind != JsonNode::kText || !isChipName(own->text))
-      return failAt(own ? *own : root, "\"name\" must be letters, digits, '_' and '-'");
-    *name = own->text;
-    const JsonNode* base = root.find("base");
+    if (!own || !isChipName(own->asString().value_or("")))
+      return failAt(own.value_or(root_), "\"name\" must be letters, digits, '_' and '-'");
+    *name = own->asString()->str();
+    const auto base = root_.find("base");
     if (!base) return llvm::Error::success();
-    const char* text = findBuiltin(base->text);
-    if (!text) return failAt(*base, "unknown base chip '" + base->text + "'");
+    const llvm::StringRef base_name = base->asString().value_or("");
+    const char* text = findBuiltin(base_name);
+    if (!text) return failAt(*base, "unknown base chip '" + base_name + "'");
+    auto doc = JsonDoc::parse(base_name, text);
+    if (!doc) return doc.takeError();
     std::string ignored;
-    return FileReader(text, base->text).read(fields, &ignored);
+    return FileReader(doc->root()).read(fields, &ignored);
   }
 
-  llvm::Error readMember(const JsonNode& member, Fields* fields) {
-    if (member.key == "slots") return readGroup(member, "slots", kSlotKeys, fields);
+  llvm::Error readMember(const JsonMember& member, Fields* fields) {
+    if (member.key == "slots") return readGroup(member.value, "slots", kSlotKeys, fields);
     if (member.key == "timings") {
-      if (member.kind != JsonNode::kObject) return failAt(member, "\"timings\" is an object");
-      static constexpr const char* kTimingKeys[] = {"latency", "interval"};
-      for (const JsonNode& cls : member.children) {
+      if (!member.value.isObject()) return failAt(member.value, "\"timings\" is an object");
+      for (const JsonMember cls : member.value.members()) {
         if (!isOneOf(cls.key, kClassKeys))
-          return failAt(cls, "unknown latency class '" + llvm::Twine(cls.key) + "'", Code::kUnknownField);
-        if (llvm::Error error = readGroup(cls, "timings." + cls.key, kTimingKeys, fields)) return error;
+          return failAt(cls.value, "unknown latency class '" + cls.key + "'", Code::kUnknownField);
+        if (llvm::Error error =
+                readGroup(cls.value, ("timings." + cls.key).str(), {"latency", "interval"}, fields))
+          return error;
       }
       return llvm::Error::success();
     }
@@ -106,93 +112,111 @@ class FileReader {
 #include "chip_fields.def"
     };
     if (!isOneOf(member.key, kKeys))
-      return failAt(member, "unknown field '" + llvm::Twine(member.key) + "'", Code::kUnknownField);
-    return readField(member, member.key, fields);
+      return failAt(member.value, "unknown field '" + member.key + "'", Code::kUnknownField);
+    return readField(member.value, member.key.str(), fields);
   }
 
   static bool isOneOf(llvm::StringRef key, llvm::ArrayRef<const char*> keys) {
     return llvm::any_of(keys, [&](const char* k) { return key == k; });
   }
 
-  llvm::Error readGroup(const JsonNode& group, const std::string& path, llvm::ArrayRef<const char*> keys,
+  llvm::Error readGroup(JsonValue group, const std::string& path, llvm::ArrayRef<const char*> keys,
                         Fields* fields) {
-    if (group.kind != JsonNode::kObject) return failAt(group, "\"" + path + "\" is an object");
-    for (const JsonNode& member : group.children) {
+    if (!group.isObject()) return failAt(group, "\"" + path + "\" is an object");
+    for (const JsonMember member : group.members()) {
       if (!isOneOf(member.key, keys))
-        return failAt(member, "unknown field '" + llvm::Twine(member.key) + "' in \"" + path + "\"",
+        return failAt(member.value, "unknown field '" + member.key + "' in \"" + path + "\"",
                       Code::kUnknownField);
-      if (llvm::Error error = readField(member, path + "." + member.key, fields)) return error;
+      if (llvm::Error error = readField(member.value, (path + "." + member.key).str(), fields)) return error;
+    }
+    return llvm::Error::success();
+  }
+
+  static llvm::Error readValue(JsonValue value, const std::string& path, Field* field) {
+    field->kind = value.kind();
+    llvm::raw_string_ostream os(field->json);
+    JsonWriter w(os);
+    if (const auto truth = value.asBool()) {
+      field->truth = *truth;
+      w.boolean(*truth);
+    } else if (const auto number = value.asInt()) {
+      field->kind = JsonKind::kInt;
+      field->number = *number;
+      w.integer(*number);
+    } else if (const auto text = value.asString()) {
+      field->text = text->str();
+      w.string(*text);
+    } else if (value.isArray()) {
+      for (const JsonValue child : value.elements()) {
+        if (const auto item = child.asInt()) field->numbers.push_back(*item);
+        if (const auto item = child.asString()) field->texts.push_back(item->str());
+      }
+      if (field->numbers.size() == value.size())
+        w.ints(field->numbers);
+      else if (field->texts.size() == value.size())
+        w.strings(field->texts);
+      else
+        return failAt(value, "'" + path + "' must be a list of integers or of strings");
+    } else {
+      return failAt(value, "'" + path + "' must not be " + jsonKindName(value.kind()));
     }
     return llvm::Error::success();
   }
 
   // Either a bare value, which counts as assumed, or an object with value, mark, source and bracket.
-  llvm::Error readField(const JsonNode& node, const std::string& path, Fields* fields) {
+  llvm::Error readField(JsonValue node, const std::string& path, Fields* fields) {
     Field field;
-    field.loc = locate(json_, file_, node.at);
-    if (node.kind != JsonNode::kObject) {
-      field.value = node;
-      field.mark = "assumed";
-      (*fields)[path] = std::move(field);
-      return llvm::Error::success();
+    field.loc = node.loc();
+    field.mark = "assumed";
+    if (node.isObject()) {
+      if (llvm::Error error = readMarked(node, path, &field)) return error;
+    } else if (llvm::Error error = readValue(node, path, &field)) {
+      return error;
     }
-    for (const JsonNode& part : node.children) {
-      if (part.key == "value") {
-        field.value = part;
-      } else if (part.key == "mark" &&
-                 (part.text == "published" || part.text == "inferred" || part.text == "assumed")) {
-        field.mark = part.text;
-      } else if (part.key == "source" && part.kind == JsonNode::kText) {
-        field.source = part.text;
-      } else if (part.key == "bracket" && part.kind == JsonNode::kList && part.children.size() == 2) {
-        field.bracket_node = part;
-        field.has_bracket = true;
-      } else if (part.key == "mark" || part.key == "source" || part.key == "bracket") {
-        return failAt(
-            part, "\"mark\" is published, inferred or assumed, \"source\" a string, \"bracket\" [low, high]");
-      } else {
-        return failAt(part, "unknown field '" + llvm::Twine(part.key) + "' of '" + path + "'",
-                      Code::kUnknownField);
-      }
-    }
-    if (!node.find("value")) return failAt(node, "'" + path + "' has no \"value\"");
-    if (field.mark.empty()) return failAt(node, "'" + path + "' has no \"mark\"");
-    if (field.mark == "published" && field.source.empty())
-      return failAt(node, "'" + path + "' is published but names no \"source\"");
-    if (llvm::Error error = checkBracket(node, path, field)) return error;
     (*fields)[path] = std::move(field);
     return llvm::Error::success();
   }
 
-  llvm::Error checkBracket(const JsonNode& node, const std::string& path, const Field& field) const {
-    if (!field.has_bracket) return llvm::Error::success();
-    const JsonNode& low = field.bracket_node.children[0];
-    const JsonNode& high = field.bracket_node.children[1];
-    if (low.kind != JsonNode::kInt || high.kind != JsonNode::kInt || field.value.kind != JsonNode::kInt ||
-        low.number > field.value.number || high.number < field.value.number)
+  static llvm::Error readMarked(JsonValue node, const std::string& path, Field* field) {
+    FieldReader r(node, "chip value");
+    const auto value = r.required("value");
+    field->mark = r.requiredString("mark").str();
+    field->source = r.optionalString("source").str();
+    llvm::SmallVector<int64_t, 2> bracket;
+    const bool has_bracket = r.optionalInts("bracket", &bracket);
+    if (llvm::Error error = r.finish()) return error;
+    if (field->mark != "published" && field->mark != "inferred" && field->mark != "assumed")
+      return failAt(node, "the mark of '" + path + "' must be published, inferred or assumed");
+    if (field->mark == "published" && field->source.empty())
+      return failAt(node, "'" + path + "' is published but names no \"source\"");
+    if (llvm::Error error = readValue(*value, path, field)) return error;
+    if (!has_bracket) return llvm::Error::success();
+    if (bracket.size() != 2 || field->kind != JsonKind::kInt || bracket[0] > field->number ||
+        bracket[1] < field->number)
       return failAt(node, "'" + path + "' lies outside its \"bracket\"");
+    field->bracket = "[" + std::to_string(bracket[0]) + "," + std::to_string(bracket[1]) + "]";
     return llvm::Error::success();
   }
 
-  llvm::StringRef json_, file_;
+  JsonValue root_;
 };
 
 // Fills members of a Chip from fields; every field of the table must be there.
 struct Filler {
   const Fields& fields;
-  llvm::StringRef file;
+  std::string file;
 
-  llvm::Expected<const Field*> get(const std::string& path, JsonNode::Kind kind, const char* what) const {
+  llvm::Expected<const Field*> get(const std::string& path, JsonKind kind, const char* what) const {
     auto it = fields.find(path);
     if (it == fields.end()) return fail(Code::kBadChipFile, file, "'" + path + "' is missing");
-    if (it->second.value.kind != kind) return badValue(it->second, "'" + path + "' must be " + what);
+    if (it->second.kind != kind) return badValue(it->second, "'" + path + "' must be " + what);
     return &it->second;
   }
   template <class T>
   llvm::Error integer(const std::string& path, int64_t lo, int64_t hi, T* out) const {
-    auto field = get(path, JsonNode::kInt, "an integer");
+    auto field = get(path, JsonKind::kInt, "an integer");
     if (!field) return field.takeError();
-    const int64_t v = (*field)->value.number;
+    const int64_t v = (*field)->number;
     if (v < lo || v > hi)
       return badValue(**field, "'" + path + "' is " + llvm::Twine(v) + "; it must lie between " +
                                    llvm::Twine(lo) + " and " + llvm::Twine(hi));
@@ -200,33 +224,29 @@ struct Filler {
     return llvm::Error::success();
   }
   llvm::Error truth(const std::string& path, bool* out) const {
-    auto field = get(path, JsonNode::kBool, "true or false");
+    auto field = get(path, JsonKind::kBool, "true or false");
     if (!field) return field.takeError();
-    *out = (*field)->value.truth;
+    *out = (*field)->truth;
     return llvm::Error::success();
   }
   llvm::Error text(const std::string& path, std::string* out) const {
-    auto field = get(path, JsonNode::kText, "a string");
+    auto field = get(path, JsonKind::kString, "a string");
     if (!field) return field.takeError();
-    *out = (*field)->value.text;
+    *out = (*field)->text;
     return llvm::Error::success();
   }
   llvm::Error texts(const std::string& path, std::vector<std::string>* out) const {
-    auto field = get(path, JsonNode::kList, "a list of strings");
+    auto field = get(path, JsonKind::kArray, "a list of strings");
     if (!field) return field.takeError();
-    for (const JsonNode& child : (*field)->value.children) {
-      if (child.kind != JsonNode::kText) return badValue(**field, "'" + path + "' must be a list of strings");
-      out->push_back(child.text);
-    }
+    if (!(*field)->numbers.empty()) return badValue(**field, "'" + path + "' must be a list of strings");
+    *out = (*field)->texts;
     return llvm::Error::success();
   }
   llvm::Error integers(const std::string& path, std::vector<int64_t>* out) const {
-    auto field = get(path, JsonNode::kList, "a list of integers");
+    auto field = get(path, JsonKind::kArray, "a list of integers");
     if (!field) return field.takeError();
-    for (const JsonNode& child : (*field)->value.children) {
-      if (child.kind != JsonNode::kInt) return badValue(**field, "'" + path + "' must be a list of integers");
-      out->push_back(child.number);
-    }
+    if (!(*field)->texts.empty()) return badValue(**field, "'" + path + "' must be a list of integers");
+    *out = (*field)->numbers;
     return llvm::Error::success();
   }
 };
@@ -267,45 +287,17 @@ struct Printer {
   const Fields& fields;
   std::string out;
 
-  void value(const JsonNode& node) {
-    switch (node.kind) {
-      case JsonNode::kNull:
-        out += "null";
-        return;
-      case JsonNode::kBool:
-        out += node.truth ? "true" : "false";
-        return;
-      case JsonNode::kInt:
-        out += std::to_string(node.number);
-        return;
-      case JsonNode::kText:
-        appendJsonText(out, node.text);
-        return;
-      default:
-        break;
-    }
-    out += '[';
-    for (const JsonNode& child : node.children) {
-      if (&child != &node.children.front()) out += ',';
-      value(child);
-    }
-    out += ']';
-  }
   void field(const char* key, const std::string& path) {
     const Field& f = fields.at(path);
     out += '"';
     out += key;
-    out += "\":{\"value\":";
-    value(f.value);
-    out += ",\"mark\":\"" + f.mark + '"';
+    out += "\":{\"value\":" + f.json + ",\"mark\":\"" + f.mark + '"';
     if (!f.source.empty()) {
-      out += ",\"source\":";
-      appendJsonText(out, f.source);
+      llvm::raw_string_ostream os(out);
+      os << ",\"source\":";
+      writeJsonString(os, f.source);
     }
-    if (f.bracket()) {
-      out += ",\"bracket\":";
-      value(*f.bracket());
-    }
+    if (!f.bracket.empty()) out += ",\"bracket\":" + f.bracket;
     out += '}';
   }
   void member(const char* key) {
@@ -356,17 +348,23 @@ Timing Chip::timing(llvm::StringRef cls) const {
   return {};
 }
 
-llvm::Expected<Chip> parseChip(llvm::StringRef json, llvm::StringRef file_name) {
+llvm::Expected<Chip> chipFromJson(const JsonValue& value) {
   Fields fields;
   Chip chip;
-  if (llvm::Error error = FileReader(json, file_name).read(&fields, &chip.name)) return error;
-  if (llvm::Error error = fillChip({fields, file_name}, &chip)) return error;
+  if (llvm::Error error = FileReader(value).read(&fields, &chip.name)) return error;
+  if (llvm::Error error = fillChip({fields, value.loc()}, &chip)) return error;
   auto locOf = [&](const std::string& path) { return fields.at(path).loc; };
   if (llvm::Error error = checkChip(chip, locOf)) return error;
   Printer printer{fields, {}};
   printer.all(chip.name);
   chip.json = std::move(printer.out);
   return chip;
+}
+
+llvm::Expected<Chip> parseChip(llvm::StringRef json, llvm::StringRef file_name) {
+  auto doc = JsonDoc::parse(file_name, json.str());
+  if (!doc) return doc.takeError();
+  return chipFromJson(doc->root());
 }
 
 }  // namespace tpu::target

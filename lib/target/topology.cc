@@ -165,13 +165,17 @@ llvm::Expected<Target> parseTarget(llvm::StringRef text) {
 llvm::Expected<Target> targetFromDocument(llvm::StringRef text, llvm::StringRef chip_json) {
   auto chip = parseChip(chip_json, "chip description");
   if (!chip) return chip.takeError();
+  return targetOfChip(text, *chip);
+}
+
+llvm::Expected<Target> targetOfChip(llvm::StringRef text, const Chip& chip) {
   auto [name, box_text] = text.rsplit(':');
   const int slices = takeSlices(&name);
-  if (name != chip->name || slices < 1)
-    return badTopology(text, "the document's chip description is of '" + chip->name + "'");
-  auto box = parseBox(text, box_text, *chip);
+  if (name != chip.name || slices < 1)
+    return badTopology(text, "the document's chip description is of '" + chip.name + "'");
+  auto box = parseBox(text, box_text, chip);
   if (!box) return box.takeError();
-  return makeTarget(std::move(*chip), slices, std::move(*box));
+  return makeTarget(chip, slices, std::move(*box));
 }
 
 std::vector<std::string> topologiesFor(const Chip& chip, int64_t devices) {

@@ -17,8 +17,8 @@ using InstructionLoc = llvm::function_ref<std::string(uint32_t bundle, int insn)
 /// under opposite predicates), registers, units, operand types and FIFO kinds that the chip has, fields, branch targets, label names,
 /// ranges, locations, signature and device table.
 llvm::Error checkProgram(const isa::Program& program, const target::Chip& chip, InstructionLoc locOf);
-/// The same with the chip of the program and locations "bundle 12", with the instruction's own location where it has one.
-llvm::Error checkProgram(const isa::Program& program);
+/// The same with locations "bundle 12", or the instruction's own location where it has one.
+llvm::Error checkProgram(const isa::Program& program, const target::Chip& chip);
 
 /// Whether a label may have this name (see Program::label_at).
 bool isLabelName(llvm::StringRef name);

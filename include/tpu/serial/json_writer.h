@@ -30,6 +30,8 @@ class JsonWriter {
   JsonWriter& string(llvm::StringRef value);
   JsonWriter& ints(llvm::ArrayRef<int64_t> values);
   JsonWriter& strings(llvm::ArrayRef<std::string> values);
+  /// A value that is JSON text already.
+  JsonWriter& raw(llvm::StringRef json);
 
   // key and value in one
   JsonWriter& field(llvm::StringRef name, int64_t value) { return key(name).integer(value); }

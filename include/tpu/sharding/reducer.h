@@ -14,8 +14,4 @@ std::optional<hlo::Opcode> reducerOf(const hlo::Module& module, hlo::RegionId re
 /// which folding the init value in more than once does no harm.
 bool isCombinable(const hlo::Module& module, hlo::RegionId region);
 
-/// The identity of a reducer as a literal of one element of `type`.
-hlo::Literal identityOf(hlo::Module& module, hlo::Opcode reducer, ElementType type);
-hlo::Literal zeroOf(hlo::Module& module, ElementType type);
-
 }  // namespace tpu::sharding

@@ -12,6 +12,10 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+namespace tpu {
+class JsonValue;
+}
+
 namespace tpu::target {
 
 /// An instruction that yields n FIFO or accumulator entries delivers entry i (from 0) at issue + latency + i * interval / n
@@ -92,6 +96,8 @@ std::vector<std::string> builtinChips();
 llvm::Expected<Chip> loadChip(llvm::StringRef name_or_path);
 /// A chip file may name a built-in chip as its "base" and state only what differs. Errors are located in `file_name`.
 llvm::Expected<Chip> parseChip(llvm::StringRef json, llvm::StringRef file_name);
+/// The chip description inside a document.
+llvm::Expected<Chip> chipFromJson(const JsonValue& value);
 /// The built-in chips as a table for people, one line each (--list-targets).
 std::string listTargets();
 
@@ -109,6 +115,7 @@ struct Target {
 llvm::Expected<Target> parseTarget(llvm::StringRef text);
 /// The target that a document remembers: its canonical text and the chip description it was made for.
 llvm::Expected<Target> targetFromDocument(llvm::StringRef text, llvm::StringRef chip_json);
+llvm::Expected<Target> targetOfChip(llvm::StringRef text, const Chip& chip);
 /// Boxes of this chip with that many devices, as "v5e:4x2", for messages.
 std::vector<std::string> topologiesFor(const Chip& chip, int64_t devices);
 /// The default target for a device count: the squarest box of v5e.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int64_t kMaxId = UINT32_MAX - 1;
 constexpr int64_t kMaxDevices = int64_t{1} << 32;
+constexpr int kMaxRegionDepth = 256;
 
 // Applies `read` to each row until one fails.
 template <class Read>
@@ -282,12 +283,15 @@ llvm::Error DocumentReader::op(JsonValue row) {
   }
   if (!ops_.try_emplace(id, self).second) return bad(row, "op id stands twice");
 
+  int depth = depths_.lookup(region.v) + 1;
+  if (depth > kMaxRegionDepth) return bad(row, "regions nest too deeply");
   for (int64_t index = 0;; ++index) {
     auto it = regions_.find({id, index});
     if (it == regions_.end()) break;
     JsonValue args = it->second;
     regions_.erase(it);
     RegionId nested = m.addRegion(self, func);
+    depths_[nested.v] = depth;
     for (JsonValue arg : args.elements()) {
       FieldReader fields(arg, "region argument");
       TypeId t;

@@ -55,6 +55,7 @@ class DocumentReader {
     JsonValue row;
   };
   std::vector<Counts> counts_;  // by function
+  llvm::DenseMap<uint32_t, int> depths_;  // by RegionId; function bodies are 0 and not in it
   llvm::DenseMap<std::pair<int64_t, int64_t>, JsonValue> regions_;  // (op, index) -> args, until the op comes
 };
 

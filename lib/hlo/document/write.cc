@@ -12,6 +12,11 @@
 namespace tpu::hlo {
 namespace {
 
+int64_t sum(int64_t a, int64_t b) {
+  int64_t total;
+  return __builtin_add_overflow(a, b, &total) ? INT64_MAX : total;
+}
+
 class Writer {
  public:
   Writer(const Module& module, llvm::raw_ostream& os, llvm::StringRef only)
@@ -283,7 +288,7 @@ class Writer {
         int64_t bytes = 0;
         for (ValueId v : op.results) {
           value(w, m.value(v));
-          bytes += byteSize(m, m.value(v).type);
+          bytes = sum(bytes, byteSize(m, m.value(v).type));
         }
         w.endArray().field("bytes", bytes);
       }
@@ -424,7 +429,7 @@ int64_t byteSize(const Module& module, TypeId id) {
   const Type& type = module.type(id);
   int64_t bytes = 0;
   if (type.kind == TypeKind::kTuple)
-    for (TypeId element : type.elements) bytes += byteSize(module, element);
+    for (TypeId element : type.elements) bytes = sum(bytes, byteSize(module, element));
   if (type.kind != TypeKind::kTensor || llvm::is_contained(type.dims, kDynamicDim)) return bytes;
   if (__builtin_mul_overflow(type.numElements(), static_cast<int64_t>(hostBytes(type.element)), &bytes)) return INT64_MAX;
   return bytes;
@@ -442,10 +447,11 @@ double wireBytes(const Module& module, OpId id) {
     case Opcode::collective_permute: {
       const Attr* pairs = module.findAttr(id, AttrKey::source_target_pairs);
       int64_t leaving = 0;
-      for (int64_t row = 0; pairs && row < pairs->groups.rows; ++row)
+      for (int64_t row = 0; pairs && pairs->groups.cols == 2 && row < pairs->groups.rows; ++row)
         leaving += pairs->groups.ids[static_cast<size_t>(2 * row)] != pairs->groups.ids[static_cast<size_t>(2 * row + 1)];
-      double devices = static_cast<double>(module.num_partitions * module.num_replicas);
-      return bytes * static_cast<double>(leaving) / devices;
+      int64_t devices = module.num_partitions * module.num_replicas;
+      for (const Mesh& mesh : module.meshes) devices = std::max(devices, mesh.numDevices());
+      return bytes * static_cast<double>(leaving) / static_cast<double>(devices);
     }
     default: return 0;
   }

@@ -66,8 +66,11 @@ llvm::Error ruleAllGather(OpCheck& c) {
     if (auto e = c.needDim(AttrKey::all_gather_dim, c.in(i).rank())) return e;
     Type type = c.in(i);
     int64_t& size = type.dims[index(dim)];
-    if (groupsKnown(c) && size != kDynamicDim) size *= groupSize(c.m, c.id);
-    else if (i < c.numOut() && c.out(i).rank() == type.rank()) size = c.out(i).dims[index(dim)];
+    if (groupsKnown(c) && size != kDynamicDim) {
+      if (__builtin_mul_overflow(size, groupSize(c.m, c.id), &size)) return c.fail("the result is too large");
+    } else if (i < c.numOut() && c.out(i).rank() == type.rank()) {
+      size = c.out(i).dims[index(dim)];
+    }
     c.yield(std::move(type));
   }
   return llvm::Error::success();
@@ -111,7 +114,7 @@ llvm::Error ruleAllToAll(OpCheck& c) {
       split /= count;
     }
     int64_t& concat = type.dims[index(c.num(AttrKey::concat_dimension))];
-    if (concat != kDynamicDim) concat *= count;
+    if (concat != kDynamicDim && __builtin_mul_overflow(concat, count, &concat)) return c.fail("the result is too large");
     c.yield(std::move(type));
   }
   return llvm::Error::success();

@@ -39,7 +39,9 @@ llvm::Error ruleConvolution(OpCheck& c) {
   if (features < 1 || batches < 1 || (features > 1 && batches > 1)) return c.fail("group counts must be positive, and only one above 1");
   int64_t in_features = dim(lhs, AttrKey::input_feature_dimension), in_batch = dim(lhs, AttrKey::input_batch_dimension);
   int64_t k_in = dim(rhs, AttrKey::kernel_input_feature_dimension), k_out = dim(rhs, AttrKey::kernel_output_feature_dimension);
-  if (in_features != kDynamicDim && k_in != kDynamicDim && in_features != k_in * features)
+  int64_t taken;
+  bool overflows = __builtin_mul_overflow(k_in, features, &taken);
+  if (in_features != kDynamicDim && k_in != kDynamicDim && (overflows || in_features != taken))
     return c.fail("input has " + llvm::Twine(in_features) + " features, kernel takes " + llvm::Twine(k_in) + " in " +
                   llvm::Twine(features) + " groups");
   if (k_out % (features * batches) != 0) return c.fail("output features do not divide into the groups");

@@ -35,9 +35,9 @@ Type localType(const Module& module, const Type& global, const Sharding& shardin
     int64_t parts = 1;
     for (const AxisRef& axis : sharding.dims[i].axes) {
       bool counts = !only || llvm::any_of(*only, [&](const AxisRef& a) { return a.axis == axis.axis; });
-      if (counts) parts *= axis.size;
+      if (counts && __builtin_mul_overflow(parts, axis.size, &parts)) parts = INT64_MAX;
     }
-    if (local.dims[i] != kDynamicDim && parts > 1) local.dims[i] = (local.dims[i] + parts - 1) / parts;
+    if (local.dims[i] > 0 && parts > 1) local.dims[i] = (local.dims[i] - 1) / parts + 1;
   }
   return local;
 }

@@ -9,7 +9,7 @@ int64_t entry(OpCheck& c, AttrKey key, size_t i, int64_t otherwise) {
   return i < values.size() ? values[i] : otherwise;
 }
 
-int64_t dilated(int64_t size, int64_t dilation) { return size == 0 ? 0 : (size - 1) * dilation + 1; }
+__int128 dilated(int64_t size, int64_t dilation) { return size == 0 ? 0 : static_cast<__int128>(size - 1) * dilation + 1; }
 
 }  // namespace
 
@@ -28,10 +28,11 @@ llvm::Error needWindow(OpCheck& c, const WindowKeys& keys, size_t rank) {
 int64_t windowPositions(OpCheck& c, const WindowKeys& keys, size_t i, int64_t size, int64_t window) {
   if (size == kDynamicDim || window == kDynamicDim) return kDynamicDim;
   int64_t low = entry(c, AttrKey::padding, 2 * i, 0), high = entry(c, AttrKey::padding, 2 * i + 1, 0);
-  int64_t padded = low + dilated(size, entry(c, keys.base_dilations, i, 1)) + high;
-  int64_t covered = dilated(window, entry(c, keys.window_dilations, i, 1));
+  __int128 padded = dilated(size, entry(c, keys.base_dilations, i, 1)) + low + high;
+  __int128 covered = dilated(window, entry(c, keys.window_dilations, i, 1));
   if (padded <= 0 || covered > padded) return 0;
-  return (padded - covered) / entry(c, keys.strides, i, 1) + 1;
+  __int128 positions = (padded - covered) / entry(c, keys.strides, i, 1) + 1;
+  return positions > INT64_MAX ? INT64_MAX : static_cast<int64_t>(positions);
 }
 
 }  // namespace tpu::hlo

@@ -1,0 +1,275 @@
+// Matrix units. A vmatmul only files its rows; products are computed when a pop needs one of them or when the weights
+// change, many rows at once. The order of additions of an output is that of one chain over k in any case.
+//
+// Integers are multiplied as f32: 256 products of 8-bit numbers stay below 2^24, so every partial sum is exact.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "exec.h"
+
+namespace tpu::emulate {
+namespace {
+
+constexpr int kMaxRows = 32;
+
+// Definedness of a register's elements, as flags per row and lane of the unpacked form.
+void elementShadow(isa::Opcode op, const uint32_t* shadow, uint8_t* out) {
+  const int rows = isa::mxuRows(op), per_word = rows / 8, bits = 32 / per_word;
+  const uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
+  for (int r = 0; r < rows; ++r)
+    for (int l = 0; l < 128; ++l)
+      out[r * 128 + l] = (shadow[r / per_word * 128 + l] >> (r % per_word * bits) & mask) != 0;
+}
+
+// The lanes of a panel (or half) of a register: first lane and how many.
+struct Lanes {
+  int first, count, at;  // at: first row or column of the unit that they stand for
+};
+Lanes lanesOf(const Mxu& m, int panel) {
+  if (m.side < 128) return {panel * m.side, m.side, 0};
+  return {0, 128, panel * 128};
+}
+
+template <bool kStrict>
+void pushWeights(Core& c, const Op& op, bool transposed) {
+  Mxu& m = c.mxu[op.unit];
+  Mxu::Stage& stage = m.stage[op.small[0]];
+  const bool integer = mxuInteger(op.opcode);
+  if (stage.w.empty()) {
+    stage.w.assign(static_cast<size_t>(m.side) * m.side, 0.0f);
+    stage.undefined.assign(m.side, 0);
+  }
+  stage.filled = true;
+  stage.integer = integer;
+  float rows[kMaxRows * 128];
+  const int n = mxuOperand(op.opcode, c.v[op.a].w, rows);
+  const Lanes lanes = lanesOf(m, op.small[2]);
+  const int first = op.small[1] * n;
+  uint8_t undefined[kMaxRows * 128];
+  if constexpr (kStrict) elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
+  for (int r = 0; r < n; ++r) {
+    const float* from = rows + r * 128 + lanes.first;
+    if (!transposed) {
+      std::memcpy(&stage.w[(first + r) * m.side + lanes.at], from, lanes.count * sizeof(float));
+    } else {
+      for (int l = 0; l < lanes.count; ++l) stage.w[(lanes.at + l) * m.side + first + r] = from[l];
+    }
+    if constexpr (kStrict) {
+      // Row 0 of a matrix starts the column's record anew.
+      for (int l = 0; l < lanes.count; ++l) {
+        const uint8_t bad = undefined[r * 128 + lanes.first + l];
+        const int column = transposed ? first + r : lanes.at + l;
+        const int k = transposed ? lanes.at + l : first + r;
+        stage.undefined[column] = k == 0 ? bad : stage.undefined[column] | bad;
+      }
+    }
+  }
+}
+
+// Multiplies the rows gathered and delivers the results: into the FIFO, or added to the accumulators.
+void toFifo(Core& c, Mxu& m, Fifo& f, bool strict) {
+  const int entries = m.rows / 8 * m.panels;
+  float* lhs = m.lhs.data();
+  if (m.panels == 1) {
+    // Entries are 8 rows of 128 words one after another: contiguous up to the end of the ring.
+    int done = 0;
+    while (done < entries) {
+      const int slot = f.slot(m.computed + done);
+      const int n = std::min(entries - done, f.depth - slot);
+      float* out = reinterpret_cast<float*>(f.value[slot].w);
+      std::memset(out, 0, static_cast<size_t>(n) * sizeof(Vector));
+      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, m.weights, out, 128, int64_t{n} * 8);
+      done += n;
+    }
+  } else {
+    m.product.assign(static_cast<size_t>(m.rows) * m.side, 0.0f);
+    fmaGemm(lhs, m.side, m.weights, m.product.data(), m.side, m.rows);
+    for (int e = 0; e < entries; ++e) {
+      const int group = e / m.panels, panel = e % m.panels;
+      uint32_t* to = f.value[f.slot(m.computed + e)].w;
+      for (int r = 0; r < 8; ++r)
+        std::memcpy(to + r * 128, &m.product[static_cast<size_t>(group * 8 + r) * m.side + panel * 128], 512);
+    }
+  }
+  for (int e = 0; m.lhs_integer && e < entries; ++e) {
+    Vector& x = f.value[f.slot(m.computed + e)];
+    for (uint32_t& w : x.w) w = static_cast<uint32_t>(static_cast<int32_t>(std::bit_cast<float>(w)));
+  }
+  for (int e = 0; strict && e < entries; ++e) {
+    const int group = e / m.panels, panel = e % m.panels;
+    uint32_t* to = f.shadow[f.slot(m.computed + e)].w;
+    for (int r = 0; r < 8; ++r)
+      for (int l = 0; l < 128; ++l) {
+        const int column = panel * 128 + l;
+        const bool bad = column >= m.side || m.undefined_columns[column] || m.undefined_rows[group * 8 + r];
+        to[r * 128 + l] = bad ? ~0u : 0;
+      }
+  }
+  m.computed += entries;
+}
+
+void toAccumulators(Mxu& m, bool strict) {
+  m.product.assign(static_cast<size_t>(m.rows) * m.side, 0.0f);
+  fmaGemm(m.lhs.data(), m.side, m.weights, m.product.data(), m.side, m.rows);
+  for (int group = 0; group < m.rows / 8; ++group)
+    for (int panel = 0; panel < m.panels; ++panel) {
+      Vector& acc = m.acc[m.targets[group] + panel];
+      for (int r = 0; r < 8; ++r)
+        for (int l = 0; l < std::min(m.side, 128); ++l) {
+          uint32_t& w = acc.w[r * 128 + l];
+          const float x = m.product[static_cast<size_t>(group * 8 + r) * m.side + panel * 128 + l];
+          w = m.lhs_integer ? w + static_cast<uint32_t>(static_cast<int32_t>(x)) : std::bit_cast<uint32_t>(std::bit_cast<float>(w) + x);
+          if (strict && (m.undefined_columns[panel * 128 + l] || m.undefined_rows[group * 8 + r]))
+            m.acc_shadow[m.targets[group] + panel].w[r * 128 + l] = ~0u;
+        }
+    }
+  m.targets.clear();
+}
+
+template <bool kStrict>
+void multiply(Core& c, int unit) {
+  Mxu& m = c.mxu[unit];
+  if (m.rows == 0) return;
+  if (m.acc.empty()) {
+    toFifo(c, m, c.fifos[kMrfFifo + unit], kStrict);
+  } else {
+    toAccumulators(m, kStrict);
+  }
+  m.rows = 0;
+}
+
+template <bool kStrict>
+bool gather(Core& c, const Op& op, int* n) {
+  Mxu& m = c.mxu[op.unit];
+  const bool integer = mxuInteger(op.opcode);
+  if (!m.has_weights || m.weights_integer != integer) {
+    c.fail(op, tpu::Code::kEmuMatrixUnit, m.has_weights ? "weights and rows are not both integers or both floats"
+                                                        : "no weights have been latched");
+    return false;
+  }
+  if (m.rows > 0 && m.lhs_integer != integer) multiply<kStrict>(c, op.unit);
+  m.lhs_integer = integer;
+  float rows[kMaxRows * 128];
+  *n = mxuOperand(op.opcode, c.v[op.a].w, rows);
+  const size_t need = static_cast<size_t>(m.rows + *n) * m.side;
+  if (m.lhs.size() < need) m.lhs.resize(std::max(need, m.lhs.size() * 2));
+  const int panel = op.small[0];
+  const Lanes lanes = lanesOf(m, panel);
+  for (int r = 0; r < *n; ++r)
+    std::memcpy(&m.lhs[static_cast<size_t>(m.rows + r) * m.side + lanes.at], rows + r * 128 + lanes.first, lanes.count * sizeof(float));
+  const int before = m.panels_given;
+  if (m.panels > 1 && before != panel) {
+    c.fail(op, tpu::Code::kEmuMatrixUnit, "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
+    return false;
+  }
+  if constexpr (kStrict) {
+    m.undefined_rows.resize(m.rows + *n);
+    uint8_t undefined[kMaxRows * 128];
+    elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
+    for (int r = 0; r < *n; ++r) {
+      const uint8_t* row = undefined + r * 128 + lanes.first;
+      const bool bad = std::any_of(row, row + lanes.count, [](uint8_t x) { return x != 0; });
+      m.undefined_rows[m.rows + r] = bad || (m.panels > 1 && panel > 0 && m.undefined_rows[m.rows + r]);
+    }
+  }
+  c.mxu_busy[op.unit] += op.interval;
+  m.panels_given = panel + 1 == m.panels || m.panels == 1 ? 0 : panel + 1;
+  return true;
+}
+
+template <bool kStrict>
+void matmul(Core& c, const Op& op) {
+  int n = 0;
+  if (!gather<kStrict>(c, op, &n)) return;
+  Mxu& m = c.mxu[op.unit];
+  if (m.panels_given) return;
+  if (c.push(op, op.push_fifo, op.entries) < 0) return;
+  m.rows += n;
+}
+
+template <bool kStrict>
+void matmulAcc(Core& c, const Op& op) {
+  if constexpr (kStrict) {
+    if (op.sreg != kNoReg && c.s_shadow[op.sreg]) return c.fail(op, tpu::Code::kEmuUndefined, "the accumulator's address is undefined");
+  }
+  int n = 0;
+  if (!gather<kStrict>(c, op, &n)) return;
+  Mxu& m = c.mxu[op.unit];
+  if (m.panels_given) return;
+  const uint32_t first = c.scalar(op);
+  if (first + op.entries > m.acc.size())
+    return c.fail(op, tpu::Code::kEmuMatrixUnit, "accumulators " + llvm::Twine(first) + " to " + llvm::Twine(first + op.entries - 1) +
+                                                     " of " + llvm::Twine(m.acc.size()));
+  for (int i = 0; i < op.entries; ++i)
+    m.acc_ready[first + i] = std::max(m.acc_ready[first + i], c.t + op.latency + int64_t{i} * op.interval / op.entries);
+  for (int g = 0; g < n / 8; ++g) m.targets.push_back(static_cast<uint16_t>(first + g * m.panels));
+  m.rows += n;
+  if (m.rows >= 1024) multiply<kStrict>(c, op.unit);
+}
+
+template <bool kStrict>
+int popResult(Core& c, const Op& op) {
+  Mxu& m = c.mxu[op.unit];
+  if (m.computed == 0) multiply<kStrict>(c, op.unit);
+  --m.computed;
+  return c.pop(op.pop_fifo);
+}
+
+}  // namespace
+
+TPU_EXEC(vlatch) {
+  multiply<kStrict>(c, op.unit);
+  Mxu& m = c.mxu[op.unit];
+  Mxu::Stage& stage = m.stage[op.small[0]];
+  if (!stage.filled) return c.fail(op, tpu::Code::kEmuMatrixUnit, "nothing was pushed into staging register " + llvm::Twine(op.small[0]));
+  if (m.panels_given) return c.fail(op, tpu::Code::kEmuMatrixUnit, "weights change between the lane panels of a row set");
+  m.weights.assign(stage.w.data(), m.side, m.side, m.side);
+  m.weights_integer = stage.integer;
+  m.has_weights = true;
+  if constexpr (kStrict) m.undefined_columns = stage.undefined;
+}
+
+#define TPU_MXU_ROWS(type)                                                     \
+  TPU_EXEC(vmatpush_##type) { pushWeights<kStrict>(c, op, false); }            \
+  TPU_EXEC(vmatpusht_##type) { pushWeights<kStrict>(c, op, true); }            \
+  TPU_EXEC(vmatmul_##type) { matmul<kStrict>(c, op); }                         \
+  TPU_EXEC(vmatmul_acc_##type) { matmulAcc<kStrict>(c, op); }
+TPU_MXU_ROWS(f32)
+TPU_MXU_ROWS(bf16)
+TPU_MXU_ROWS(s8)
+TPU_MXU_ROWS(u8)
+TPU_MXU_ROWS(f8e4m3fn)
+TPU_MXU_ROWS(f8e5m2)
+
+TPU_EXEC(vpop_mrf) {
+  const int slot = popResult<kStrict>(c, op);
+  const Fifo& f = c.fifos[op.pop_fifo];
+  std::memcpy(c.v[op.d].w, f.value[slot].w, sizeof(Vector));
+  if constexpr (kStrict) c.v_shadow[op.d] = f.shadow[slot];
+}
+TPU_EXEC(vpop_mrf_half) {
+  const int slot = popResult<kStrict>(c, op);
+  const Fifo& f = c.fifos[op.pop_fifo];
+  const int half = op.small[0] * 64;
+  for (int s = 0; s < 8; ++s) {
+    std::memcpy(c.v[op.d].w + s * 128 + half, f.value[slot].w + s * 128, 256);
+    if constexpr (kStrict) std::memcpy(c.v_shadow[op.d].w + s * 128 + half, f.shadow[slot].w + s * 128, 256);
+  }
+}
+TPU_EXEC(vpop_mrb) {
+  if constexpr (kStrict) {
+    if (op.sreg != kNoReg && c.s_shadow[op.sreg]) return c.fail(op, tpu::Code::kEmuUndefined, "the accumulator's address is undefined");
+  }
+  multiply<kStrict>(c, op.unit);
+  Mxu& m = c.mxu[op.unit];
+  const uint32_t entry = c.scalar(op);
+  std::memcpy(c.v[op.d].w, m.acc[entry].w, sizeof(Vector));
+  m.acc[entry] = Vector{};
+  if constexpr (kStrict) {
+    c.v_shadow[op.d] = m.acc_shadow[entry];
+    m.acc_shadow[entry] = Vector{};
+  }
+}
+
+}  // namespace tpu::emulate

@@ -1,0 +1,72 @@
+// A file of 0xff bytes without a name is mapped copy-on-write over and over, so that a 16 GiB memory needs only the
+// pages that a program writes. Where the host has no such files the memory is filled by hand.
+#include "memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace tpu::emulate {
+namespace {
+
+constexpr size_t kPiece = size_t{16} << 20;
+
+// The file, or -1.
+int poisonFile() {
+  static const int file = [] {
+    const int fd = memfd_create("poison", MFD_CLOEXEC);
+    if (fd < 0) return -1;
+    const std::vector<uint8_t> block(size_t{1} << 20, 0xff);
+    for (size_t done = 0; done < kPiece; done += block.size()) {
+      if (write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size())) {
+        close(fd);
+        return -1;
+      }
+    }
+    return fd;
+  }();
+  return file;
+}
+
+uint8_t* mapPoison(size_t bytes) {
+  const int file = poisonFile();
+  if (file < 0) return nullptr;
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return nullptr;
+  for (size_t at = 0; at < bytes; at += kPiece) {
+    uint8_t* piece = static_cast<uint8_t*>(base) + at;
+    const size_t length = std::min(kPiece, bytes - at);
+    if (mmap(piece, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
+      munmap(base, bytes);
+      return nullptr;
+    }
+  }
+  return static_cast<uint8_t*>(base);
+}
+
+}  // namespace
+
+Memory::Memory(int64_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t whole = (static_cast<size_t>(bytes) + page - 1) / page * page;
+  if (whole >= page * 4) data_ = mapPoison(whole);
+  if (data_) {
+    mapped_ = whole;
+    return;
+  }
+  data_ = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(bytes) + 63) / 64 * 64));
+  if (!data_) std::abort();
+  std::memset(data_, 0xff, static_cast<size_t>(bytes));
+}
+
+Memory::~Memory() {
+  if (mapped_) munmap(data_, mapped_);
+  if (!mapped_) std::free(data_);
+}
+
+}  // namespace tpu::emulate

@@ -1,0 +1,242 @@
+// Checks of collectives. Whether devices agree on a condition is decided by the mesh axes along which values vary: an
+// argument varies along the axes of its sharding, partition_id along all, an all_reduce or all_gather takes its axes away.
+#include "check.h"
+
+#include "tpu/hlo/analysis.h"
+#include "tpu/sharding/axes.h"
+#include "tpu/sharding/text.h"
+
+namespace tpu::partition {
+
+using hlo::AttrKey;
+using hlo::OpId;
+using hlo::Opcode;
+using hlo::RegionId;
+using hlo::ValueId;
+
+namespace {
+
+class Checker {
+ public:
+  explicit Checker(const hlo::Module& m) : m_(m), devices_(m.num_partitions * m.num_replicas) {
+    for (const hlo::Mesh& mesh : m.meshes) {
+      if (mesh.numDevices() == devices_ && (!mesh_ || mesh.axes.size() > mesh_->axes.size())) mesh_ = &mesh;
+    }
+    all_ = mesh_ ? (uint64_t{1} << mesh_->axes.size()) - 1 : 1;
+    varies_.assign(m.numValues(), 0);
+  }
+
+  std::vector<Diagnostic> run() {
+    const hlo::Func& entry = m_.func(m_.entry);
+    for (size_t i = 0; i < m_.region(entry.body).args.size(); ++i) {
+      varies_[m_.region(entry.body).args[i].v] = axesOf(entry.arg_ports[i].sharding);
+    }
+    region(entry.body, 0);
+    return std::move(found_);
+  }
+
+ private:
+  uint64_t bits(llvm::ArrayRef<hlo::AxisRef> axes) const {
+    uint64_t b = 0;
+    for (const hlo::AxisRef& a : axes) b |= uint64_t{1} << a.axis;
+    return b;
+  }
+  uint64_t axesOf(hlo::ShardingId id) const {
+    if (!id) return 0;
+    uint64_t b = 0;
+    for (const hlo::DimSharding& d : m_.sharding(id).dims) b |= bits(d.axes);
+    return b | bits(m_.sharding(id).unreduced);
+  }
+  /// Axes that the group of a collective spans, and those of which it spans the whole.
+  uint64_t groupAxes(OpId id, uint64_t& whole) const {
+    whole = 0;
+    llvm::SmallVector<hlo::AxisRef, 2> axes;
+    if (const hlo::Attr* a = m_.findAttr(id, AttrKey::axes)) {
+      axes = a->axes;
+    } else if (const hlo::Attr* g = m_.findAttr(id, AttrKey::replica_groups)) {
+      sharding::Axes list;
+      if (!mesh_ || !sharding::axesOfGroups(*mesh_, g->groups, list)) return all_;
+      axes = list;
+    } else {
+      return all_;
+    }
+    for (const hlo::AxisRef& a : axes) {
+      if (mesh_ && a.axis < mesh_->axes.size() && sharding::isFull(*mesh_, a)) whole |= uint64_t{1} << a.axis;
+    }
+    return bits(axes);
+  }
+
+  void report(Code code, OpId id, const llvm::Twine& text, ExitStatus exit) {
+    Diagnostic d;
+    d.code = code;
+    d.loc = m_.loc(m_.op(id).loc).str();
+    d.text = text.str();
+    d.exit = exit;
+    found_.push_back(std::move(d));
+  }
+
+  /// `control`: axes along which some condition around here varies.
+  void region(RegionId r, uint64_t control) {
+    for (OpId id : m_.region(r).ops) op(id, control);
+  }
+
+  uint64_t operandsVary(OpId id) const {
+    uint64_t v = 0;
+    for (ValueId x : m_.op(id).operands) v |= varies_[x.v];
+    return v;
+  }
+
+  void op(OpId id, uint64_t control) {
+    const hlo::Op& op = m_.op(id);
+    uint64_t v = operandsVary(id);
+    switch (op.opcode) {
+      case Opcode::while_: return whileOp(id, control);
+      case Opcode::if_:
+      case Opcode::case_: return branchOp(id, control);
+      case Opcode::partition_id: v = all_; break;
+      case Opcode::divide:
+      case Opcode::remainder: v = coordinateAxes(id, v); break;
+      default: break;
+    }
+    if (hlo::hasTrait(op.opcode, hlo::kCollective)) {
+      collective(id);
+      uint64_t whole, group = groupAxes(id, whole);
+      if (uint64_t bad = control & group) {
+        report(Code::kDivergentCollective, id, hlo::opInfo(op.opcode).mnemonic + " over " + names(group) +
+                   " under a condition that differs along " + names(bad), ExitStatus::kHangs);
+      }
+      if (op.opcode == Opcode::all_reduce || op.opcode == Opcode::all_gather || op.opcode == Opcode::cross_replica_sum) {
+        v &= ~whole;
+      } else {
+        v |= group;
+      }
+    }
+    for (ValueId x : op.results) varies_[x.v] |= v;
+  }
+
+  std::string names(uint64_t b) const {
+    if (!mesh_) return "all devices";
+    std::string out;
+    for (size_t a = 0; a < mesh_->axes.size(); ++a) {
+      if (b >> a & 1) out += (out.empty() ? "" : ",") + mesh_->axes[a].name;
+    }
+    return out;
+  }
+
+  /// partition_id / s % n is a coordinate along the axes whose strides lie in [s, s * n).
+  uint64_t coordinateAxes(OpId id, uint64_t otherwise) const {
+    int64_t low = 1, high = devices_;
+    ValueId v = m_.op(id).results[0];
+    llvm::SmallVector<std::pair<Opcode, int64_t>, 4> chain;
+    while (m_.value(v).def) {
+      const hlo::Op& op = m_.op(m_.value(v).def);
+      if (op.opcode == Opcode::partition_id) break;
+      if (op.opcode != Opcode::divide && op.opcode != Opcode::remainder) return otherwise;
+      auto n = hlo::constantInt(m_, op.operands[1]);
+      if (!n || *n <= 0) return otherwise;
+      chain.push_back({op.opcode, *n});
+      v = op.operands[0];
+    }
+    if (!m_.value(v).def || !mesh_) return otherwise;
+    for (size_t i = chain.size(); i-- > 0;) {
+      if (chain[i].first == Opcode::divide) low *= chain[i].second;
+      else high = std::min(high, low * chain[i].second);
+    }
+    uint64_t b = 0;
+    for (uint32_t a = 0; a < mesh_->axes.size(); ++a) {
+      int64_t s = sharding::stride(*mesh_, sharding::fullAxis(*mesh_, a));
+      if (mesh_->axes[a].size > 1 && s < high && s * mesh_->axes[a].size > low) b |= uint64_t{1} << a;
+    }
+    return b;
+  }
+
+  void whileOp(OpId id, uint64_t control) {
+    const hlo::Op& op = m_.op(id);
+    const hlo::Region &cond = m_.region(op.regions[0]), &body = m_.region(op.regions[1]);
+    size_t n = op.results.size();
+    std::vector<uint64_t> carried(n);
+    for (size_t i = 0; i < n; ++i) carried[i] = varies_[op.operands[i].v];
+    // Fixed point: what varies only grows. Findings of the trial rounds are dropped.
+    uint64_t pred = 0;
+    size_t before = found_.size();
+    for (bool again = true; again;) {
+      again = false;
+      found_.resize(before);
+      for (size_t i = 0; i < n; ++i) varies_[cond.args[i].v] = varies_[body.args[i].v] = carried[i];
+      region(op.regions[0], control | pred);
+      uint64_t p = varies_[m_.op(cond.ops.back()).operands[0].v];
+      region(op.regions[1], control | pred | p);
+      again |= (p | pred) != pred;
+      pred |= p;
+      const hlo::Op& ret = m_.op(body.ops.back());
+      for (size_t i = 0; i < n; ++i) {
+        uint64_t next = carried[i] | varies_[ret.operands[i].v] | pred;
+        again |= next != carried[i];
+        carried[i] = next;
+      }
+    }
+    for (size_t i = 0; i < n; ++i) varies_[op.results[i].v] = carried[i];
+  }
+
+  void branchOp(OpId id, uint64_t control) {
+    const hlo::Op& op = m_.op(id);
+    uint64_t pred = varies_[op.operands[0].v];
+    for (RegionId r : op.regions) {
+      region(r, control | pred);
+      const hlo::Op& ret = m_.op(m_.region(r).ops.back());
+      for (size_t i = 0; i < op.results.size(); ++i) varies_[op.results[i].v] |= pred | varies_[ret.operands[i].v];
+    }
+  }
+
+  void collective(OpId id) {
+    if (const hlo::Attr* g = m_.findAttr(id, AttrKey::replica_groups)) groups(id, g->groups);
+    const hlo::Attr* p = m_.findAttr(id, AttrKey::source_target_pairs);
+    if (!p) return;
+    const hlo::Attr* axes = m_.findAttr(id, AttrKey::axes);
+    int64_t n = axes ? sharding::product(axes->axes) : devices_;
+    std::vector<int64_t> from(n, -1), to(n, -1);
+    for (int64_t i = 0; i < p->groups.rows; ++i) {
+      int64_t s = p->groups.ids[2 * i], t = p->groups.ids[2 * i + 1];
+      if (s < 0 || s >= n || t < 0 || t >= n) {
+        report(Code::kBadPermute, id, "pair (" + llvm::Twine(s) + ", " + llvm::Twine(t) + ") names a device beyond " + llvm::Twine(n - 1), ExitStatus::kRefused);
+      } else if (from[s] >= 0) {
+        report(Code::kBadPermute, id, "device " + llvm::Twine(s) + " sends to both " + llvm::Twine(from[s]) + " and " + llvm::Twine(t), ExitStatus::kRefused);
+      } else if (to[t] >= 0) {
+        report(Code::kBadPermute, id, "device " + llvm::Twine(t) + " receives from both " + llvm::Twine(to[t]) + " and " + llvm::Twine(s), ExitStatus::kRefused);
+      } else {
+        from[s] = t;
+        to[t] = s;
+      }
+    }
+  }
+
+  void groups(OpId id, const hlo::Groups& g) {
+    if (g.rows == 0 || g.cols == 0) return;
+    std::vector<bool> seen(devices_, false);
+    int64_t count = 0;
+    for (int64_t d : g.ids) {
+      if (d == -1) continue;
+      if (d < 0 || d >= devices_) return report(Code::kBadGroups, id, "device " + llvm::Twine(d) + " of " + llvm::Twine(devices_), ExitStatus::kRefused);
+      if (seen[d]) return report(Code::kBadGroups, id, "device " + llvm::Twine(d) + " stands in two groups", ExitStatus::kRefused);
+      seen[d] = true;
+      ++count;
+    }
+    if (count == devices_) return;
+    int64_t missing = 0;
+    while (seen[missing]) ++missing;
+    report(Code::kBadGroups, id, "device " + llvm::Twine(missing) + " stands in no group: the others would wait for it or it for them", ExitStatus::kHangs);
+  }
+
+  const hlo::Module& m_;
+  int64_t devices_;
+  const hlo::Mesh* mesh_ = nullptr;
+  uint64_t all_ = 0;
+  std::vector<uint64_t> varies_;  // value -> axes along which it may differ
+  std::vector<Diagnostic> found_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> checkCollectives(const hlo::Module& m) { return Checker(m).run(); }
+
+}  // namespace tpu::partition

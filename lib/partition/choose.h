@@ -1,0 +1,43 @@
+// Which factors of an operation are sharded, when its operands and results do not agree: every tensor's wish is tried as
+// the leading one, and the cheapest wins by bytes on the wires plus work done twice.
+#pragma once
+#include "plan.h"
+#include "tpu/sharding/rules.h"
+
+namespace tpu::partition {
+
+/// One tensor of an op as the choice sees it.
+struct TensorView {
+  const sharding::TensorFactors* map = nullptr;
+  llvm::ArrayRef<int64_t> sizes;
+  int element_bits = 32;
+  Layout layout;      // what the value has (operand) or is wanted to have (result)
+  bool free = false;  // made in any sharding at no cost
+};
+
+struct Choice {
+  sharding::FactorAxes axes;
+  double cost = 0;
+};
+
+class Chooser {
+ public:
+  Chooser(const hlo::Module& m, const hlo::Mesh& mesh, Planner& planner) : m_(m), mesh_(mesh), planner_(planner) {}
+  Choice choose(hlo::OpId op, const sharding::OpRule& rule, llvm::ArrayRef<TensorView> operands, llvm::ArrayRef<TensorView> results);
+
+  /// Layout of a tensor when the factors are sharded so.
+  static Layout layoutFor(const sharding::OpRule& rule, const sharding::TensorFactors& map, const sharding::FactorAxes& axes);
+  /// Axes over which results are partial sums.
+  static sharding::Axes partialAxes(const sharding::OpRule& rule, const sharding::FactorAxes& axes);
+
+ private:
+  struct Problem;
+  void normalise(const Problem& p, sharding::FactorAxes& axes);
+  bool merge(const Problem& p, sharding::FactorAxes& axes, const sharding::FactorAxes& more);
+  double cost(const Problem& p, const sharding::FactorAxes& axes);
+  const hlo::Module& m_;
+  const hlo::Mesh& mesh_;
+  Planner& planner_;
+};
+
+}  // namespace tpu::partition

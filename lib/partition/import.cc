@@ -1,0 +1,378 @@
+// Import of shardings: whatever form the program uses, afterwards there is one mesh, values and ports carry shardings over
+// it, and requests inside the program are sdy.sharding_constraint ops.
+#include "context.h"
+#include "tpu/sharding/gspmd.h"
+#include "tpu/sharding/text.h"
+
+namespace tpu::partition {
+
+using hlo::AttrKey;
+using hlo::MeshId;
+using hlo::OpId;
+using hlo::Opcode;
+using hlo::ShardingId;
+using hlo::ValueId;
+using sharding::Axes;
+using sharding::AxisRef;
+
+namespace {
+
+bool sameAxes(const hlo::Mesh& a, const hlo::Mesh& b) {
+  if (a.axes.size() != b.axes.size()) return false;
+  for (size_t i = 0; i < a.axes.size(); ++i) {
+    if (a.axes[i].name != b.axes[i].name || a.axes[i].size != b.axes[i].size) return false;
+  }
+  return true;
+}
+
+/// The value of `mhlo.sharding = "..."` in a port's remaining attributes, which it is taken out of.
+std::string takePortSharding(std::string& attrs) {
+  size_t at = attrs.find("mhlo.sharding");
+  if (at == std::string::npos) return "";
+  size_t open = attrs.find('"', at), close = open == std::string::npos ? open : attrs.find('"', open + 1);
+  if (close == std::string::npos) return "";
+  std::string text = attrs.substr(open + 1, close - open - 1);
+  size_t end = close + 1;
+  if (attrs.compare(end, 2, ", ") == 0) {
+    end += 2;
+  } else if (at >= 2 && attrs.compare(at - 2, 2, ", ") == 0) {
+    at -= 2;
+  }
+  attrs.erase(at, end - at);
+  return text;
+}
+
+class Importer {
+ public:
+  Importer(hlo::Module& m, Context& ctx, const ImportOptions& options) : m_(m), ctx_(ctx), options_(options) {}
+
+  llvm::Error run() {
+    if (llvm::Error e = chooseMesh()) return e;
+    if (!ctx_.mesh) return llvm::Error::success();
+    if (llvm::Error e = ports()) return e;
+    if (llvm::Error e = overrides()) return e;
+    for (hlo::Func& f : m_.funcs) {
+      if (!f.body) continue;
+      if (llvm::Error e = region(f.body)) return e;
+    }
+    const hlo::Func& entry = m_.func(m_.entry);
+    for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
+      m_.value(m_.region(entry.body).args[i]).sharding = entry.arg_ports[i].sharding;
+    }
+    return llvm::Error::success();
+  }
+
+ private:
+  // ---------------------------------------------------------------- the mesh
+  llvm::Error chooseMesh() {
+    for (uint32_t i = 0; i < m_.meshes.size(); ++i) {
+      const hlo::Mesh& mesh = m_.meshes[i];
+      if (mesh.maximal_device >= 0) continue;
+      if (!ctx_.mesh || mesh.numDevices() > ctx_.meshOf(m_).numDevices()) ctx_.mesh = MeshId(i);
+    }
+    if (!options_.mesh.empty()) {
+      if (llvm::Error e = overrideMesh()) return e;
+    }
+    if (!ctx_.mesh) {
+      int64_t devices = std::max(m_.num_partitions, gspmdDeviceCount());
+      if (devices <= 1) return llvm::Error::success();
+      hlo::Mesh mesh;
+      mesh.name = "mesh";
+      mesh.axes.push_back({"device", devices});
+      m_.meshes.push_back(std::move(mesh));
+      ctx_.mesh = MeshId(static_cast<uint32_t>(m_.meshes.size() - 1));
+    }
+    const hlo::Mesh& mesh = ctx_.meshOf(m_);
+    std::vector<bool> seen(mesh.numDevices(), false);
+    for (int64_t d : mesh.device_ids) {
+      if (d < 0 || d >= mesh.numDevices() || seen[d]) return fail(Code::kBadMesh, "", "device_ids of mesh @" + mesh.name + " is no permutation");
+      seen[d] = true;
+    }
+    return llvm::Error::success();
+  }
+
+  int64_t gspmdDeviceCount() {
+    int64_t n = 0;
+    for (const hlo::Func& f : m_.funcs) {
+      for (const auto* list : {&f.arg_ports, &f.result_ports}) {
+        for (const hlo::Port& p : *list) n = std::max(n, sharding::gspmdDevices(p.attrs));
+      }
+    }
+    for (uint32_t i = 0; i < m_.numOps(); ++i) n = std::max(n, sharding::gspmdDevices(m_.getString(OpId(i), AttrKey::mhlo_sharding)));
+    return n;
+  }
+
+  llvm::Error overrideMesh() {
+    auto mesh = sharding::parseMesh(options_.mesh);
+    if (!mesh) return mesh.takeError();
+    if (!ctx_.mesh) {
+      m_.meshes.push_back(std::move(*mesh));
+      ctx_.mesh = MeshId(static_cast<uint32_t>(m_.meshes.size() - 1));
+      return llvm::Error::success();
+    }
+    hlo::Mesh& own = m_.meshes[ctx_.mesh.v];
+    if (sameAxes(own, *mesh)) return llvm::Error::success();
+    bool names = own.axes.size() == mesh->axes.size();
+    for (const hlo::MeshAxis& a : mesh->axes) names &= own.findAxis(a.name) >= 0;
+    if (!names) {
+      return fail(Code::kMeshMismatch, "", "--mesh " + options_.mesh + " has other axes than the program's mesh " + sharding::printMesh(own));
+    }
+    for (uint32_t i = 0; i < m_.numOps(); ++i) {
+      if (m_.op(OpId(i)).opcode != Opcode::sdy_manual_computation) continue;
+      return fail(Code::kMeshMismatch, m_.loc(m_.op(OpId(i)).loc),
+                  "--mesh " + options_.mesh + " cannot replace " + sharding::printMesh(own) + ": a manual region has fixed local shapes");
+    }
+    // Axes keep their numbers, so that shardings stay as they are; sizes of whole axes follow the mesh.
+    llvm::SmallVector<int64_t, 4> before;
+    for (hlo::MeshAxis& a : own.axes) {
+      before.push_back(a.size);
+      a.size = mesh->axes[mesh->findAxis(a.name)].size;
+    }
+    own.device_ids.clear();
+    before_ = before;
+    return llvm::Error::success();
+  }
+
+  // ---------------------------------------------------------------- one sharding
+  /// The same request over the chosen mesh.
+  llvm::Expected<ShardingId> convert(ShardingId id, int64_t rank, llvm::StringRef where) {
+    if (!id) return id;
+    hlo::Sharding s = m_.sharding(id);
+    const hlo::Mesh& from = m_.meshes[s.mesh.v];
+    const hlo::Mesh& to = ctx_.meshOf(m_);
+    if (from.maximal_device >= 0) return ShardingId();
+    if (s.mesh != ctx_.mesh && !sameAxes(from, to)) {
+      bool ok = true;
+      auto move = [&](llvm::SmallVector<AxisRef, 2>& list) {
+        Axes out;
+        for (const AxisRef& a : list) {
+          Axes part;
+          if (a.size > 1 && !sharding::axesOfStride(to, sharding::stride(from, a), a.size, part)) ok = false;
+          sharding::append(out, part);
+        }
+        list = out;
+      };
+      if (from.numDevices() != to.numDevices() && from.numDevices() != 1) ok = false;
+      for (hlo::DimSharding& d : s.dims) move(d.axes);
+      move(s.replicated);
+      move(s.unreduced);
+      if (!ok) {
+        return fail(Code::kMeshMismatch, where, "meshes " + sharding::printMesh(from) + " and " + sharding::printMesh(to) + " cannot be combined in one program");
+      }
+    }
+    s.mesh = ctx_.mesh;
+    auto fit = [&](llvm::SmallVector<AxisRef, 2>& list) {
+      Axes out;
+      for (AxisRef a : list) {
+        if (a.axis < before_.size() && a.pre == 1 && a.size == before_[a.axis]) a.size = to.axes[a.axis].size;
+        sharding::append(out, a);
+      }
+      list = out;
+    };
+    for (hlo::DimSharding& d : s.dims) fit(d.axes);
+    fit(s.replicated);
+    fit(s.unreduced);
+    if (llvm::Error e = sharding::check(to, s, rank, where)) return e;
+    return m_.internSharding(s);
+  }
+
+  llvm::Expected<ShardingId> fromGspmd(llvm::StringRef text, hlo::TypeId type, llvm::StringRef where, bool open) {
+    auto g = sharding::parseGspmd(ctx_.meshOf(m_), text, where);
+    if (!g) return g.takeError();
+    if (g->kind == sharding::GspmdKind::kMaximal || g->kind == sharding::GspmdKind::kUnknown || g->kind == sharding::GspmdKind::kManual) return ShardingId();
+    hlo::Sharding s;
+    s.mesh = ctx_.mesh;
+    s.dims.resize(m_.type(type).rank());
+    if (g->kind == sharding::GspmdKind::kTiled) {
+      if (g->dims.size() != s.dims.size()) return fail(Code::kGspmdSharding, where, "mhlo.sharding \"" + text + "\" on a tensor of rank " + llvm::Twine(s.dims.size()));
+      for (size_t d = 0; d < s.dims.size(); ++d) s.dims[d].axes = g->dims[d];
+    }
+    for (hlo::DimSharding& d : s.dims) d.open = open;
+    return m_.internSharding(s);
+  }
+
+  // ---------------------------------------------------------------- ports
+  llvm::Error port(hlo::Port& p, hlo::TypeId type, llvm::StringRef where, bool entry) {
+    std::string text = takePortSharding(p.attrs);
+    if (!text.empty() && !p.sharding) {
+      auto id = fromGspmd(text, type, where, false);
+      if (!id) return id.takeError();
+      p.sharding = *id;
+    } else {
+      auto id = convert(p.sharding, m_.type(type).rank(), where);
+      if (!id) return id.takeError();
+      p.sharding = *id;
+    }
+    if (entry && p.sharding && !m_.sharding(p.sharding).unreduced.empty()) {
+      return fail(Code::kUserUnreduced, where, "unreduced axes on an argument or result of the program");
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error ports() {
+    for (size_t i = 0; i < m_.funcs.size(); ++i) {
+      if (!m_.funcs[i].body) continue;
+      bool entry = m_.entry.v == i;
+      std::vector<hlo::Port> args = m_.funcs[i].arg_ports, results = m_.funcs[i].result_ports;
+      args.resize(m_.region(m_.funcs[i].body).args.size());
+      results.resize(m_.funcs[i].result_types.size());
+      for (size_t k = 0; k < args.size(); ++k) {
+        const hlo::Value& v = m_.value(m_.region(m_.funcs[i].body).args[k]);
+        if (llvm::Error e = port(args[k], v.type, m_.loc(v.loc).str(), entry)) return e;
+      }
+      for (size_t k = 0; k < results.size(); ++k) {
+        if (llvm::Error e = port(results[k], m_.funcs[i].result_types[k], m_.loc(m_.funcs[i].loc).str(), entry)) return e;
+      }
+      m_.funcs[i].arg_ports = std::move(args);
+      m_.funcs[i].result_ports = std::move(results);
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error overrides() {
+    hlo::Func& entry = m_.funcs[m_.entry.v];
+    for (const auto& [name, text] : options_.shardings) {
+      size_t at = entry.arg_ports.size();
+      if (llvm::StringRef(name).getAsInteger(10, at)) {
+        at = entry.arg_ports.size();
+        for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
+          if (m_.string(entry.arg_ports[i].name) == name) at = i;
+        }
+      }
+      if (at >= entry.arg_ports.size()) {
+        return fail(Code::kBadOverride, "", "--sharding " + name + ": the program has no such argument (it has " + llvm::Twine(entry.arg_ports.size()) + ")", ExitStatus::kUsage);
+      }
+      int64_t rank = m_.typeOf(m_.region(entry.body).args[at]).rank();
+      auto s = sharding::parse(m_, ctx_.mesh, text, rank, "");
+      if (!s) return s.takeError();
+      entry.arg_ports[at].sharding = m_.internSharding(*s);
+    }
+    return llvm::Error::success();
+  }
+
+  // ---------------------------------------------------------------- operations
+  llvm::Error region(hlo::RegionId r) {
+    for (size_t i = 0; i < m_.region(r).ops.size(); ++i) {
+      OpId id = m_.region(r).ops[i];
+      if (llvm::Error e = op(id)) return e;
+      for (size_t k = 0; k < m_.op(id).regions.size(); ++k) {
+        if (llvm::Error e = region(m_.op(id).regions[k])) return e;
+      }
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error op(OpId id) {
+    const std::string where = m_.loc(m_.op(id).loc).str();
+    switch (m_.op(id).opcode) {
+      case Opcode::sdy_sharding_constraint:
+      case Opcode::sdy_reshard: {
+        const hlo::Attr* a = m_.findAttr(id, AttrKey::sharding);
+        return a ? set(id, 0, a->sharding, where) : llvm::Error::success();
+      }
+      case Opcode::sdy_manual_computation: return manual(id, where);
+      case Opcode::custom_call:
+        if (m_.getString(id, AttrKey::call_target_name) == "Sharding") return shardingCall(id, where);
+        break;
+      default: break;
+    }
+    if (const hlo::Attr* a = m_.findAttr(id, AttrKey::result_shardings)) {
+      const auto ids = a->ints;
+      for (size_t i = 0; i < ids.size() && i < m_.op(id).results.size(); ++i) {
+        if (llvm::Error e = set(id, i, ShardingId(static_cast<uint32_t>(ids[i])), where)) return e;
+      }
+    } else if (const hlo::Attr* g = m_.findAttr(id, AttrKey::mhlo_sharding)) {
+      const std::string text = g->str;
+      auto parts = sharding::splitTuple(text);
+      for (size_t i = 0; i < m_.op(id).results.size() && i < parts.size(); ++i) {
+        ValueId v = m_.op(id).results[i];
+        if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) continue;
+        auto s = fromGspmd(parts[i], m_.value(v).type, where, false);
+        if (!s) return s.takeError();
+        m_.value(v).sharding = *s;
+      }
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error set(OpId id, size_t result, ShardingId sharding, llvm::StringRef where) {
+    ValueId v = m_.op(id).results[result];
+    auto s = convert(sharding, m_.typeOf(v).rank(), where);
+    if (!s) return s.takeError();
+    m_.value(v).sharding = *s;
+    if (*s && m_.has(id, AttrKey::sharding)) m_.setSharding(id, AttrKey::sharding, *s);
+    return llvm::Error::success();
+  }
+
+  /// custom_call @Sharding asks like a constraint; dims that it names in backend_config unspecified_dims stay open.
+  llvm::Error shardingCall(OpId id, llvm::StringRef where) {
+    ValueId v = m_.op(id).results[0];
+    auto s = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(v).type, where, false);
+    if (!s) return s.takeError();
+    hlo::Op& op = m_.op(id);
+    op.opcode = Opcode::sdy_sharding_constraint;
+    op.attrs.clear();
+    m_.value(v).sharding = *s;
+    hlo::Sharding plain;
+    plain.mesh = ctx_.mesh;
+    plain.dims.resize(m_.typeOf(v).rank());
+    m_.setSharding(id, AttrKey::sharding, *s ? *s : m_.internSharding(plain));
+    return llvm::Error::success();
+  }
+
+  llvm::Error manual(OpId id, llvm::StringRef where) {
+    Axes manual_axes;
+    if (const hlo::Attr* a = m_.findAttr(id, AttrKey::manual_axes)) {
+      hlo::Attr moved = *a;
+      const hlo::Mesh& from = m_.meshes[moved.mesh ? moved.mesh.v : ctx_.mesh.v];
+      for (AxisRef& r : moved.axes) {
+        int to = ctx_.meshOf(m_).findAxis(from.axes[r.axis].name);
+        if (to < 0) return fail(Code::kUnknownAxis, where, "manual axis '" + from.axes[r.axis].name + "' is not an axis of the mesh");
+        r = sharding::fullAxis(ctx_.meshOf(m_), to);
+      }
+      moved.mesh = ctx_.mesh;
+      manual_axes = moved.axes;
+      m_.setAttr(id, std::move(moved));
+    }
+    for (AttrKey key : {AttrKey::in_shardings, AttrKey::out_shardings}) {
+      const hlo::Attr* a = m_.findAttr(id, key);
+      if (!a) continue;
+      hlo::Attr moved = *a;
+      bool in = key == AttrKey::in_shardings;
+      for (size_t i = 0; i < moved.ints.size(); ++i) {
+        ValueId v = in ? m_.op(id).operands[i] : m_.op(id).results[i];
+        if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) continue;
+        auto s = convert(ShardingId(static_cast<uint32_t>(moved.ints[i])), m_.typeOf(v).rank(), where);
+        if (!s) return s.takeError();
+        moved.ints[i] = s->v;
+        ValueId target = in ? m_.region(m_.op(id).regions[0]).args[i] : v;
+        m_.value(target).sharding = in ? inner(*s, manual_axes) : *s;
+      }
+      m_.setAttr(id, std::move(moved));
+    }
+    return llvm::Error::success();
+  }
+
+  /// What is left of a sharding inside the region.
+  ShardingId inner(ShardingId id, const Axes& manual) {
+    if (!id) return id;
+    hlo::Sharding s = m_.sharding(id);
+    auto strip = [&](llvm::SmallVector<AxisRef, 2>& list) {
+      llvm::erase_if(list, [&](const AxisRef& a) { return sharding::overlaps(a, manual); });
+    };
+    for (hlo::DimSharding& d : s.dims) strip(d.axes);
+    strip(s.replicated);
+    return m_.internSharding(s);
+  }
+
+  hlo::Module& m_;
+  Context& ctx_;
+  const ImportOptions& options_;
+  llvm::SmallVector<int64_t, 4> before_;  // axis sizes that --mesh replaced
+};
+
+}  // namespace
+
+llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& options) { return Importer(m, ctx, options).run(); }
+
+}  // namespace tpu::partition

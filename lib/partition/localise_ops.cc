@@ -1,0 +1,369 @@
+// Operations whose per-device form differs from the global one: literals and iotas, contractions over padded dimensions,
+// partial reductions, indexed access to sharded dimensions, and collectives that the program itself contains.
+#include <algorithm>
+#include <cstring>
+
+#include "localise.h"
+#include "tpu/hlo/analysis.h"
+#include "tpu/hlo/literal.h"
+#include "tpu/sharding/reducer.h"
+
+namespace tpu::partition {
+
+using hlo::AttrKey;
+using hlo::OpId;
+using hlo::Opcode;
+using hlo::ValueId;
+using sharding::Axes;
+using sharding::AxesRef;
+
+llvm::Error Localiser::constantOp(OpId id) {
+  ValueId result = m_.op(id).results[0];
+  Layout l = layout(result);
+  const hlo::Attr* value = m_.findAttr(id, AttrKey::value);
+  if (!m_.value(result).sharding || !value) return keep(id), llvm::Error::success();
+  hlo::Literal lit = m_.literal(value->literal);
+  if (lit.splat) {
+    keep(id);
+    lit.type = m_.value(result).type;
+    m_.setLiteral(id, m_.addLiteral(std::move(lit)));
+    return llvm::Error::success();
+  }
+  // Every device holds the whole literal and cuts its own part.
+  ValueId whole = b_.constant(std::move(lit));
+  Layout none;
+  none.dims.resize(l.dims.size());
+  finish(id, 0, sliceTo(whole, globalType(result).dims, none, l));
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::iotaOp(OpId id) {
+  ValueId result = m_.op(id).results[0];
+  int64_t dim = m_.getInt(id, AttrKey::iota_dimension);
+  Layout l = layout(result);
+  keep(id);
+  if (l.dims[dim].empty()) return llvm::Error::success();
+  const hlo::Type local = m_.typeOf(result);
+  ValueId offset = b_.convert(affine(l.dims[dim], local.dims[dim], 0), local.element);
+  ValueId shifted = b_.add(result, b_.broadcastScalar(offset, local.dims));
+  finish(id, 0, shifted);
+  return llvm::Error::success();
+}
+
+ValueId Localiser::maskContracting(ValueId operand, llvm::ArrayRef<int64_t> dims) {
+  ValueId local = current(operand);
+  Layout l = layout(operand);
+  for (int64_t d : dims) {
+    if (globalType(operand).dims[d] % sharding::product(l.dims[d]) == 0) continue;
+    local = maskPadding(operand, local, d, b_.scalarInt(globalType(operand).element, 0));
+  }
+  return local;
+}
+
+llvm::Error Localiser::dotOp(OpId id) {
+  llvm::SmallVector<int64_t, 2> lc(m_.getInts(id, AttrKey::lhs_contracting_dimensions)), rc(m_.getInts(id, AttrKey::rhs_contracting_dimensions));
+  ValueId x = m_.op(id).operands[0], y = m_.op(id).operands[1];
+  if (m_.op(id).opcode == Opcode::dot) {
+    lc = {globalType(x).rank() - 1};
+    rc = {0};
+  }
+  ValueId lhs = maskContracting(x, lc), rhs = maskContracting(y, rc);
+  keep(id);
+  m_.op(id).operands[0] = lhs;
+  m_.op(id).operands[1] = rhs;
+  return llvm::Error::success();
+}
+
+bool Localiser::isIdentity(ValueId init, Opcode reducer) {
+  OpId def = m_.value(init).def;
+  if (!def || m_.op(def).opcode != Opcode::constant) return false;
+  const hlo::Attr* value = m_.findAttr(def, AttrKey::value);
+  const hlo::Type type = m_.typeOf(init);
+  if (!value || type.rank() != 0) return false;
+  int bytes = hostBytes(type.element);
+  std::vector<uint8_t> have(hlo::literalElement(m_, m_.literal(value->literal), 0), hlo::literalElement(m_, m_.literal(value->literal), 0) + bytes);
+  std::vector<uint8_t> want(bytes);
+  switch (reducer) {
+    case Opcode::add:
+    case Opcode::or_:
+    case Opcode::xor_: {
+      if (isFloat(type.element)) return hlo::loadDouble(type.element, have.data()) == 0;
+      hlo::storeInt(type.element, 0, want.data());
+      break;
+    }
+    case Opcode::multiply:
+      if (isComplex(type.element)) return false;
+      return hlo::loadDouble(type.element, have.data()) == 1;
+    case Opcode::and_: hlo::storeInt(type.element, -1, want.data()); break;
+    case Opcode::maximum: hlo::storeLowest(type.element, want.data()); break;
+    case Opcode::minimum: hlo::storeHighest(type.element, want.data()); break;
+    default: return false;
+  }
+  return have == want;
+}
+
+llvm::Error Localiser::reduceOp(OpId id) {
+  size_t n = m_.op(id).results.size();
+  const llvm::SmallVector<int64_t, 4> dims(m_.getInts(id, AttrKey::dimensions));
+  llvm::SmallVector<ValueId, 6> operands;
+  Axes partial;
+  Layout l0 = layout(m_.op(id).operands[0]);
+  for (int64_t d : dims) sharding::append(partial, l0.dims[d]);
+  auto reducer = sharding::reducerOf(m_, m_.op(id).regions[0]);
+  for (size_t i = 0; i < n; ++i) {
+    ValueId x = m_.op(id).operands[i], init = current(m_.op(id).operands[n + i]);
+    ValueId v = current(x), fill = init;
+    // A fill other than the init value is needed where the init value is no identity.
+    if (!partial.empty() && reducer && !isIdentity(init, *reducer)) {
+      if (auto one = b_.identity(*reducer, m_.tensorType(globalType(x).element, {}))) fill = *one;
+    }
+    for (int64_t d : dims) v = maskPadding(x, v, d, fill);
+    operands.push_back(v);
+  }
+  llvm::SmallVector<ValueId, 4> inits;
+  for (size_t i = 0; i < n; ++i) {
+    ValueId x = m_.op(id).operands[i], init = current(m_.op(id).operands[n + i]);
+    if (!partial.empty() && reducer && !isIdentity(init, *reducer)) {
+      // Fold the init value in once, on the first device of each group.
+      auto one = b_.identity(*reducer, m_.tensorType(globalType(x).element, {}));
+      if (one) init = b_.select(b_.compare(hlo::Comparison::kEq, coordinate(partial), s32(0)), init, *one);
+    }
+    inits.push_back(init);
+  }
+  keep(id);
+  for (size_t i = 0; i < n; ++i) {
+    m_.op(id).operands[i] = operands[i];
+    m_.op(id).operands[n + i] = inits[i];
+  }
+  if (partial.empty() || n == 1) {
+    if (n == 1 && !partial.empty() && !reducer) return joinPartials(id, partial);
+    return llvm::Error::success();
+  }
+  return joinPartials(id, partial);
+}
+
+/// Reductions that no all_reduce expresses (several results, selections): gather the parts, reduce them again.
+llvm::Error Localiser::joinPartials(OpId id, AxesRef partial) {
+  size_t n = m_.op(id).results.size();
+  llvm::SmallVector<ValueId, 6> operands;
+  llvm::SmallVector<hlo::TypeId, 4> types;
+  for (size_t i = 0; i < n; ++i) {
+    ValueId v = m_.op(id).results[i];
+    types.push_back(m_.value(v).type);
+    llvm::SmallVector<int64_t, 6> dims = {1};
+    dims.append(m_.typeOf(v).dims.begin(), m_.typeOf(v).dims.end());
+    ValueId part = b_.allGather(b_.reshape(v, dims), ctx_.mesh, partial, 0);
+    noteWhy(m_.value(part).def, "reduce-dim");
+    operands.push_back(part);
+  }
+  for (size_t i = 0; i < n; ++i) operands.push_back(m_.op(id).operands[n + i]);
+  OpId again = b_.create(Opcode::reduce, operands, types);
+  m_.setInts(again, AttrKey::dimensions, {0});
+  std::vector<ValueId> map;
+  hlo::RegionId from = m_.op(id).regions[0], to = b_.addRegion(again);
+  for (size_t i = 0; i < m_.region(from).args.size(); ++i) {
+    ValueId arg = m_.region(from).args[i];
+    ValueId copy = m_.addArg(to, m_.value(arg).type, m_.value(arg).loc);
+    if (map.size() <= arg.v) map.resize(arg.v + 1);
+    map[arg.v] = copy;
+  }
+  std::vector<OpId> body;
+  auto results = hlo::copyBody(m_, from, to, map, &body);
+  OpId ret = m_.create(to, Opcode::return_, llvm::SmallVector<ValueId, 4>(results.begin(), results.end()), {}, b_.loc);
+  body.push_back(ret);
+  m_.region(to).ops = std::move(body);
+  for (size_t i = 0; i < n; ++i) finish(id, i, m_.op(again).results[i]);
+  return llvm::Error::success();
+}
+
+// ---------------------------------------------------------------- indices
+
+namespace {
+
+/// Column `k` of an index array along its vector dimension, or the array itself where indices are scalars.
+struct Column {
+  int64_t dim;  // rank of the array: implicit
+  int64_t k;
+};
+
+}  // namespace
+
+llvm::Error Localiser::gatherOp(OpId id) {
+  ValueId x = m_.op(id).operands[0], idx = m_.op(id).operands[1], y = m_.op(id).results[0];
+  Layout lx = layout(x);
+  const llvm::SmallVector<int64_t, 4> collapsed(m_.getInts(id, AttrKey::collapsed_slice_dims)), map(m_.getInts(id, AttrKey::start_index_map));
+  const llvm::SmallVector<int64_t, 4> batching(m_.getInts(id, AttrKey::operand_batching_dims));
+  llvm::SmallVector<int64_t, 6> sizes(m_.getInts(id, AttrKey::slice_sizes));
+  int64_t ivd = m_.getInt(id, AttrKey::index_vector_dim);
+  ValueId indices = current(idx);
+  ValueId owned;  // pred over the batch shape of the indices: this device has the row
+  const hlo::Dims global_x = globalType(x).dims;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (lx.dims[d].empty() || llvm::is_contained(batching, static_cast<int64_t>(d))) continue;
+    int64_t local = m_.typeOf(current(x)).dims[d];
+    if (!llvm::is_contained(collapsed, static_cast<int64_t>(d))) {
+      sizes[d] = local;  // whole dimension, own part
+      continue;
+    }
+    // Clamp on the whole size, then look at own rows only.
+    int64_t k = llvm::find(map, static_cast<int64_t>(d)) - map.begin();
+    const hlo::Type t = m_.typeOf(indices);
+    bool scalar = ivd == t.rank();
+    ValueId column = scalar ? indices : b_.sliceDim(indices, ivd, k, k + 1);
+    const hlo::Type ct = m_.typeOf(column);
+    hlo::TypeId cid = m_.value(column).type;
+    ValueId clamped = b_.clamp(b_.splatInt(cid, 0), column, b_.splatInt(cid, global_x[d] - 1));
+    ValueId offset = b_.convert(affine(lx.dims[d], local, 0), ct.element);
+    ValueId own = b_.subtract(clamped, b_.broadcastScalar(offset, ct.dims));
+    ValueId in = b_.compare(hlo::Comparison::kLt, own, b_.splatInt(cid, local));
+    if (!isUnsigned(ct.element)) in = b_.binary(Opcode::and_, in, b_.compare(hlo::Comparison::kGe, own, b_.splatInt(cid, 0)));
+    if (scalar) {
+      indices = own;
+    } else {
+      llvm::SmallVector<ValueId, 3> parts;
+      if (k > 0) parts.push_back(b_.sliceDim(indices, ivd, 0, k));
+      parts.push_back(own);
+      if (k + 1 < t.dims[ivd]) parts.push_back(b_.sliceDim(indices, ivd, k + 1, t.dims[ivd]));
+      indices = b_.concatenate(parts, ivd);
+      llvm::SmallVector<int64_t, 6> flat(ct.dims.begin(), ct.dims.end());
+      flat.erase(flat.begin() + ivd);
+      in = b_.reshape(in, flat);
+    }
+    owned = owned ? b_.binary(Opcode::and_, owned, in) : in;
+  }
+  keep(id);
+  m_.op(id).operands[1] = indices;
+  m_.setInts(id, AttrKey::slice_sizes, sizes);
+  if (!owned) return llvm::Error::success();
+  // Rows of other devices count as zero.
+  const llvm::SmallVector<int64_t, 6> offset_dims(m_.getInts(id, AttrKey::offset_dims));
+  const hlo::Type out = m_.typeOf(y);
+  llvm::SmallVector<int64_t, 6> place;
+  for (int64_t d = 0; d < out.rank(); ++d) {
+    if (!llvm::is_contained(offset_dims, d)) place.push_back(d);
+  }
+  ValueId zero = b_.zeros(m_.value(y).type);
+  ValueId v = b_.select(b_.broadcastInDim(owned, out.dims, place), y, zero);
+  finish(id, 0, v);
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::scatterOp(OpId id) {
+  size_t n = m_.op(id).results.size();
+  ValueId idx = m_.op(id).operands[n];
+  Layout lx = layout(m_.op(id).operands[0]), li = layout(idx);
+  const llvm::SmallVector<int64_t, 4> inserted(m_.getInts(id, AttrKey::inserted_window_dims)), map(m_.getInts(id, AttrKey::scatter_dims_to_operand_dims));
+  const llvm::SmallVector<int64_t, 4> batching(m_.getInts(id, AttrKey::scatter_indices_batching_dims));
+  int64_t ivd = m_.getInt(id, AttrKey::index_vector_dim);
+  ValueId indices = current(idx);
+  const hlo::Type it = globalType(idx);
+  // Own rows: indices relative to the shard; those outside of it are ignored by scatter itself, but unsigned ones would wrap
+  // to large values, which is outside as well.
+  for (int64_t d : inserted) {
+    if (lx.dims[d].empty()) continue;
+    const int64_t* found = llvm::find(map, d);
+    if (found == map.end()) continue;
+    int64_t k = found - map.begin(), local = m_.typeOf(current(m_.op(id).operands[0])).dims[d];
+    const hlo::Type t = m_.typeOf(indices);
+    llvm::SmallVector<int64_t, 6> dims(t.dims.begin(), t.dims.end());
+    ValueId offset = b_.broadcastScalar(b_.convert(affine(lx.dims[d], local, 0), t.element), dims);
+    // Padding rows of the last shard must not be hit by indices that are outside of the whole array: they are cut anyway.
+    if (ivd < t.rank() && t.dims[ivd] > 1) {
+      ValueId column = inRange(dims, ivd, s32(0), k, k + 1);
+      offset = b_.select(column, offset, b_.zeros(m_.value(indices).type));
+    }
+    indices = b_.subtract(indices, offset);
+  }
+  // Updates sharded over indices: partial results, with the operand counted once and padding ignored.
+  Axes partial;
+  for (int64_t d = 0; d < it.rank(); ++d) {
+    if (d == ivd || li.dims[d].empty() || llvm::is_contained(batching, d)) continue;
+    sharding::append(partial, li.dims[d]);
+    const hlo::Type t = m_.typeOf(indices);
+    indices = maskPadding(idx, indices, d, b_.scalarInt(t.element, isUnsigned(t.element) ? INT64_MAX : -1));
+  }
+  auto reducer = sharding::reducerOf(m_, m_.op(id).regions[0]);
+  llvm::SmallVector<ValueId, 2> inputs;
+  for (size_t i = 0; i < n; ++i) {
+    ValueId x = current(m_.op(id).operands[i]);
+    if (!partial.empty() && reducer) {
+      hlo::TypeId type = m_.value(x).type;
+      if (auto one = b_.identity(*reducer, type)) {
+        ValueId first = b_.compare(hlo::Comparison::kEq, coordinate(partial), s32(0));
+        x = b_.select(first, x, *one);
+      }
+    }
+    inputs.push_back(x);
+  }
+  keep(id);
+  for (size_t i = 0; i < n; ++i) m_.op(id).operands[i] = inputs[i];
+  m_.op(id).operands[n] = indices;
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::dynamicSliceOp(OpId id) {
+  ValueId x = m_.op(id).operands[0];
+  Layout l = layout(x);
+  llvm::SmallVector<int64_t, 6> sizes(m_.getInts(id, AttrKey::slice_sizes));
+  keep(id);
+  // Sharded dimensions are taken whole: their start clamps to 0, and the own part is the result.
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (!l.dims[d].empty()) sizes[d] = m_.typeOf(current(x)).dims[d];
+  }
+  m_.setInts(id, AttrKey::slice_sizes, sizes);
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::dynamicUpdateSliceOp(OpId id) {
+  ValueId x = m_.op(id).operands[0], u = m_.op(id).operands[1];
+  Layout l = layout(x);
+  const hlo::Dims whole = globalType(x).dims, box = globalType(u).dims;
+  llvm::SmallVector<int64_t, 4> partial;
+  for (size_t d = 0; d < whole.size(); ++d) {
+    if (!l.dims[d].empty() && whole[d] != box[d]) partial.push_back(d);
+  }
+  if (partial.empty()) return keep(id), llvm::Error::success();
+  // Clamp on the whole size, then write what falls into the own range: the shard is widened by the box on both sides so that
+  // a box that starts before or ends behind it lands in the margins.
+  ValueId v = current(x), update = current(u);
+  const hlo::Dims local = m_.typeOf(v).dims;
+  llvm::SmallVector<ValueId, 6> starts;
+  for (size_t d = 0; d < whole.size(); ++d) starts.push_back(current(m_.op(id).operands[2 + d]));
+  for (int64_t d : partial) {
+    ValueId s = starts[d];
+    hlo::TypeId scalar = m_.value(s).type;
+    s = b_.clamp(b_.splatInt(scalar, 0), s, b_.splatInt(scalar, whole[d] - box[d]));
+    s = b_.convert(s, ElementType::kS32);
+    s = b_.subtract(s, affine(l.dims[d], local[d], -box[d]));
+    s = b_.clamp(s32(0), s, s32(local[d] + box[d]));
+    v = padDim(v, d, box[d], box[d], b_.scalarInt(m_.typeOf(v).element, 0));
+    starts[d] = s;
+  }
+  for (size_t d = 0; d < whole.size(); ++d) starts[d] = b_.convert(starts[d], ElementType::kS32);
+  v = b_.dynamicUpdateSlice(v, update, starts);
+  for (int64_t d : partial) v = b_.sliceDim(v, d, box[d], box[d] + local[d]);
+  finish(id, 0, v);
+  return llvm::Error::success();
+}
+
+// ---------------------------------------------------------------- collectives of the program
+
+llvm::Error Localiser::userCollective(OpId id) {
+  keep(id);
+  noteWhy(id, "user");
+  whys_.back().reason = "the program contains this collective";
+  whys_.back().asked_at = m_.loc(m_.op(id).loc).str();
+  if (m_.op(id).opcode == Opcode::collective_permute) return llvm::Error::success();
+  const hlo::Attr* groups = m_.findAttr(id, AttrKey::replica_groups);
+  if (!groups) return llvm::Error::success();
+  Axes axes;
+  if (!sharding::axesOfGroups(mesh_, groups->groups, axes)) return llvm::Error::success();
+  m_.removeAttr(id, AttrKey::replica_groups);
+  m_.removeAttr(id, AttrKey::channel_id);
+  m_.removeAttr(id, AttrKey::channel_type);
+  m_.removeAttr(id, AttrKey::use_global_device_ids);
+  m_.setAxes(id, AttrKey::axes, ctx_.mesh, axes);
+  return llvm::Error::success();
+}
+
+}  // namespace tpu::partition

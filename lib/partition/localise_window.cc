@@ -1,0 +1,229 @@
+// Shifting operations on sharded dimensions: fetch the window from neighbours, then run the operation on it locally.
+#include <algorithm>
+
+#include "localise.h"
+
+namespace tpu::partition {
+
+using hlo::AttrKey;
+using hlo::OpId;
+using hlo::Opcode;
+using hlo::ValueId;
+using sharding::Axes;
+using sharding::AxesRef;
+
+ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, ValueId fill) {
+  Halo h = haloOf(w);
+  int64_t c = w.shard();
+  // Pieces from the left, far to near: the tail of the shard `hop` places before; from the right the heads.
+  llvm::SmallVector<ValueId, 4> left, right;
+  auto from = [&](int64_t hop, int64_t begin, int64_t end, bool from_left) {
+    ValueId piece = b_.sliceDim(v, dim, begin, end);
+    std::vector<int64_t> pairs;
+    for (int64_t p = 0; p + hop < w.shards; ++p) {
+      pairs.push_back(from_left ? p : p + hop);
+      pairs.push_back(from_left ? p + hop : p);
+    }
+    ValueId got = permute(piece, axes, std::move(pairs));
+    noteWhy(m_.value(got).def, "halo");
+    return got;
+  };
+  for (int64_t hop = 1, rest = h.left; rest > 0 && hop < w.shards; ++hop, rest -= c) left.insert(left.begin(), from(hop, c - std::min(rest, c), c, true));
+  for (int64_t hop = 1, rest = h.right; rest > 0 && hop < w.shards; ++hop, rest -= c) right.push_back(from(hop, 0, std::min(rest, c), false));
+  llvm::SmallVector<ValueId, 4> parts(left);
+  parts.push_back(v);
+  parts.append(right.begin(), right.end());
+  ValueId all = parts.size() == 1 ? v : b_.concatenate(parts, dim);
+  int64_t total = m_.typeOf(all).dims[dim];
+  // Pieces beyond the ends of the mesh are not sent: the offset counts what is there.
+  int64_t got_left = 0;
+  for (ValueId p : left) got_left += m_.typeOf(p).dims[dim];
+  int64_t shift = got_left - h.left;
+  int64_t low = std::max<int64_t>(0, -(h.min_offset + shift)), high = std::max<int64_t>(0, h.max_offset + shift + w.length - total);
+  all = padDim(all, dim, low, high, fill);
+  int64_t first = w.start + got_left + low;  // offset of device 0's window in `all`
+  ValueId out;
+  if (w.step == c) {
+    out = b_.sliceDim(all, dim, first, first + w.length);
+  } else {
+    llvm::SmallVector<ValueId, 6> starts(m_.typeOf(all).rank(), s32(0));
+    llvm::SmallVector<int64_t, 6> sizes(m_.typeOf(all).dims.begin(), m_.typeOf(all).dims.end());
+    starts[dim] = affine(axes, w.step - c, first);
+    sizes[dim] = w.length;
+    out = b_.dynamicSlice(all, starts, sizes);
+  }
+  if (!h.outside) return out;
+  // Zeros of missing neighbours and padding of the last shard stand where the array ends: fill by global index.
+  hlo::Dims dims = m_.typeOf(out).dims;
+  bool below = w.start < 0 || w.start + w.step * (w.shards - 1) < 0;
+  ValueId in = inRange(dims, dim, affine(axes, w.step, w.start), below ? 0 : INT32_MIN, w.size);
+  return b_.select(in, out, b_.broadcastScalar(fill, dims));
+}
+
+namespace {
+
+ValueId zeroOf(hlo::Builder& b, ValueId v) { return b.scalarInt(b.m.typeOf(v).element, 0); }
+
+}  // namespace
+
+llvm::Error Localiser::sliceOp(OpId id) {
+  ValueId operand = m_.op(id).operands[0], result = m_.op(id).results[0];
+  const hlo::Dims from = globalType(operand).dims, to = globalType(result).dims;
+  Layout l = layout(operand);
+  ValueId v = current(operand);
+  auto copy = [&](AttrKey key) { return llvm::SmallVector<int64_t, 6>(m_.getInts(id, key)); };
+  llvm::SmallVector<int64_t, 6> start = copy(AttrKey::start_indices), limit = copy(AttrKey::limit_indices), stride = copy(AttrKey::strides);
+  if (stride.empty()) stride.assign(from.size(), 1);
+  bool trivial = true;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (!l.dims[d].empty()) {
+      if (from[d] != to[d]) {
+        Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
+        v = fetch(v, d, w, l.dims[d], zeroOf(b_, v));
+      } else {
+        stride[d] = 1;
+      }
+      start[d] = 0;
+      limit[d] = m_.typeOf(v).dims[d];
+    }
+    trivial &= start[d] == 0 && stride[d] == 1 && limit[d] == m_.typeOf(v).dims[d];
+  }
+  if (!trivial || v == current(operand)) v = b_.slice(v, start, limit, stride);
+  finish(id, 0, v);
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::padOp(OpId id) {
+  ValueId operand = m_.op(id).operands[0], fill = current(m_.op(id).operands[1]);
+  const hlo::Dims from = globalType(operand).dims, to = globalType(m_.op(id).results[0]).dims;
+  Layout l = layout(operand);
+  ValueId v = current(operand);
+  auto copy = [&](AttrKey key) { return llvm::SmallVector<int64_t, 6>(m_.getInts(id, key)); };
+  llvm::SmallVector<int64_t, 6> low = copy(AttrKey::edge_padding_low), high = copy(AttrKey::edge_padding_high), mid = copy(AttrKey::interior_padding);
+  bool windowed = false;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (l.dims[d].empty() || (low[d] == 0 && high[d] == 0 && (mid.empty() || mid[d] == 0))) continue;
+    Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
+    v = fetch(v, d, w, l.dims[d], fill);
+    low[d] = high[d] = 0;
+    windowed = true;
+  }
+  if (!windowed) return keep(id), llvm::Error::success();
+  bool more = false;
+  for (size_t d = 0; d < from.size(); ++d) more |= low[d] != 0 || high[d] != 0 || (!mid.empty() && mid[d] != 0);
+  if (more) v = b_.pad(v, fill, low, high, mid);
+  finish(id, 0, v);
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::concatenateOp(OpId id) {
+  int64_t dim = m_.getInt(id, AttrKey::dimension);
+  ValueId result = m_.op(id).results[0];
+  Layout l = layout(result);
+  if (l.dims[dim].empty()) return keep(id), llvm::Error::success();
+  llvm::SmallVector<int64_t, 4> sizes;
+  for (ValueId v : m_.op(id).operands) sizes.push_back(globalType(v).dims[dim]);
+  int64_t k = sharding::product(l.dims[dim]);
+  auto windows = windowsOf(m_, id, dim, dim, sizes, globalType(result).dims[dim], k);
+  int64_t out = sharding::shardSize(globalType(result).dims[dim], k);
+  ValueId joined;
+  const llvm::SmallVector<ValueId, 4> operands(m_.op(id).operands.begin(), m_.op(id).operands.end());
+  int64_t offset = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    ValueId v = current(operands[i]);
+    ValueId part = fetch(v, dim, windows[i], l.dims[dim], zeroOf(b_, v));
+    if (joined) {
+      hlo::Dims dims = m_.typeOf(part).dims;
+      ValueId before = inRange(dims, dim, affine(l.dims[dim], out, 0), INT32_MIN, offset);
+      part = b_.select(before, joined, part);
+    }
+    joined = part;
+    offset += sizes[i];
+  }
+  finish(id, 0, joined);
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::reverseOp(OpId id) {
+  ValueId operand = m_.op(id).operands[0];
+  const llvm::SmallVector<int64_t, 4> dims(m_.getInts(id, AttrKey::dimensions));
+  Layout l = layout(operand);
+  ValueId v = current(operand);
+  for (int64_t d : dims) {
+    if (l.dims[d].empty()) continue;
+    int64_t n = globalType(operand).dims[d], k = sharding::product(l.dims[d]);
+    if (n % k != 0) v = fetch(v, d, windowsOf(m_, id, d, d, {n}, n, k)[0], l.dims[d], zeroOf(b_, v));
+    std::vector<int64_t> mirror;
+    for (int64_t p = 0; p < k; ++p) {
+      mirror.push_back(p);
+      mirror.push_back(k - 1 - p);
+    }
+    v = permute(v, l.dims[d], std::move(mirror));
+    noteWhy(m_.value(v).def, "mirror");
+  }
+  finish(id, 0, b_.reverse(v, dims));
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::convolutionOp(OpId id) {
+  auto get = [&](AttrKey key) { return m_.getInt(id, key); };
+  ValueId x = m_.op(id).operands[0], k = m_.op(id).operands[1], y = m_.op(id).results[0];
+  int64_t xf = get(AttrKey::input_feature_dimension), ki = get(AttrKey::kernel_input_feature_dimension);
+  ValueId lhs = maskContracting(x, {xf}), rhs = maskContracting(k, {ki});
+  Layout lx = layout(x);
+  const llvm::SmallVector<int64_t, 4> spatial(m_.getInts(id, AttrKey::input_spatial_dimensions)), out_dims(m_.getInts(id, AttrKey::output_spatial_dimensions));
+  llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
+  if (padding.empty()) padding.assign(2 * spatial.size(), 0);
+  for (size_t s = 0; s < spatial.size(); ++s) {
+    int64_t d = spatial[s];
+    if (lx.dims[d].empty()) continue;
+    Window w = windowsOf(m_, id, d, out_dims[s], {globalType(x).dims[d]}, globalType(y).dims[out_dims[s]], sharding::product(lx.dims[d]))[0];
+    lhs = fetch(lhs, d, w, lx.dims[d], zeroOf(b_, lhs));
+    padding[2 * s] = padding[2 * s + 1] = 0;
+  }
+  replace(x, lhs);
+  ValueId kept_rhs = current(k);
+  replace(k, rhs);
+  keep(id);
+  replace(k, kept_rhs);
+  m_.setInts(id, AttrKey::padding, padding);
+  // Sharded group factors leave fewer groups on each device.
+  if (m_.getInt(id, AttrKey::feature_group_count, 1) > 1) {
+    m_.setInt(id, AttrKey::feature_group_count, m_.typeOf(lhs).dims[xf] / m_.typeOf(rhs).dims[ki]);
+  }
+  if (m_.getInt(id, AttrKey::batch_group_count, 1) > 1) {
+    int64_t batch = m_.typeOf(lhs).dims[get(AttrKey::input_batch_dimension)];
+    m_.setInt(id, AttrKey::batch_group_count, batch / m_.typeOf(y).dims[get(AttrKey::output_batch_dimension)]);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Localiser::reduceWindowOp(OpId id) {
+  size_t n = m_.op(id).results.size();
+  llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
+  if (padding.empty()) padding.assign(2 * globalType(m_.op(id).operands[0]).rank(), 0);
+  llvm::SmallVector<ValueId, 4> inputs;
+  bool windowed = false;
+  for (size_t i = 0; i < n; ++i) {
+    ValueId x = m_.op(id).operands[i], init = current(m_.op(id).operands[n + i]);
+    Layout l = layout(x);
+    ValueId v = current(x);
+    const hlo::Dims from = globalType(x).dims, to = globalType(m_.op(id).results[i]).dims;
+    for (size_t d = 0; d < from.size(); ++d) {
+      bool plain = m_.getInts(id, AttrKey::window_dimensions)[d] == 1 && from[d] == to[d];
+      if (l.dims[d].empty() || plain) continue;
+      Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
+      v = fetch(v, d, w, l.dims[d], init);
+      padding[2 * d] = padding[2 * d + 1] = 0;
+      windowed = true;
+    }
+    inputs.push_back(v);
+  }
+  keep(id);
+  if (!windowed) return llvm::Error::success();
+  for (size_t i = 0; i < n; ++i) m_.op(id).operands[i] = inputs[i];
+  m_.setInts(id, AttrKey::padding, padding);
+  return llvm::Error::success();
+}
+
+}  // namespace tpu::partition

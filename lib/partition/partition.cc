@@ -1,0 +1,101 @@
+// The order of the passes, and the target that a mesh must fit.
+#include "tpu/partition/partition.h"
+
+#include "passes.h"
+#include "report.h"
+#include "tpu/frontend/frontend.h"
+#include "tpu/hlo/verify.h"
+#include "tpu/sharding/text.h"
+
+namespace tpu::partition {
+
+namespace {
+
+bool sharded(const State& s) { return s.ctx.mesh.valid() && s.module.stage == hlo::Stage::kHlo; }
+
+llvm::Error importPass(State& s) {
+  if (!s.input_bytes.empty()) {
+    auto module = frontend::readProgram(s.input_bytes, s.input_name, *s.ctx.sink);
+    if (!module) return module.takeError();
+    s.module = std::move(*module);
+    s.input_bytes.clear();
+  }
+  if (s.module.stage == hlo::Stage::kSpmd) return llvm::Error::success();
+  return importShardings(s.module, s.ctx, {s.options.mesh, s.options.shardings});
+}
+
+/// A mesh must have as many devices as the target; a program without a mesh runs on device 0 of any.
+llvm::Error targetPass(State& s) {
+  int64_t devices = s.ctx.mesh ? s.ctx.meshOf(s.module).numDevices() : std::max<int64_t>(1, s.module.num_partitions);
+  auto target = s.options.target.empty() ? target::defaultTarget(devices) : target::parseTarget(s.options.target);
+  if (!target) return target.takeError();
+  if (s.ctx.mesh && devices != target->numDevices()) {
+    std::string fitting;
+    for (const std::string& t : target::topologiesFor(target->chip, devices)) fitting += (fitting.empty() ? "" : ", ") + t;
+    return fail(Code::kMeshTarget, "", "mesh " + sharding::printMesh(s.ctx.meshOf(s.module)) + " has " + llvm::Twine(devices) + " devices, " +
+                                           target->text + " has " + llvm::Twine(target->numDevices()) +
+                                           (fitting.empty() ? llvm::Twine("") : "; fitting: " + llvm::Twine(fitting)));
+  }
+  s.target = std::move(*target);
+  s.module.target = s.target.text;
+  if (s.ctx.mesh && s.module.stage == hlo::Stage::kHlo) s.module.device_order = s.ctx.meshOf(s.module).device_ids;
+  return llvm::Error::success();
+}
+
+llvm::Error inlinePass(State& s) {
+  if (s.module.stage == hlo::Stage::kSpmd) return llvm::Error::success();
+  if (llvm::Error e = inlineAll(s.module, s.ctx)) return e;
+  s.unpartitioned_ops = contractionOps(s.module);
+  return llvm::Error::success();
+}
+
+llvm::Error propagatePass(State& s) { return sharded(s) ? propagateShardings(s.module, s.ctx) : llvm::Error::success(); }
+llvm::Error reshardPass(State& s) { return sharded(s) ? insertReshards(s.module, s.ctx) : llvm::Error::success(); }
+
+llvm::Error localisePass(State& s) {
+  if (sharded(s)) return localise(s.module, s.ctx);
+  // One device: local is global.
+  hlo::Module& m = s.module;
+  if (m.stage == hlo::Stage::kSpmd) return llvm::Error::success();
+  m.stage = hlo::Stage::kSpmd;
+  hlo::Func& entry = m.funcs[m.entry.v];
+  const std::vector<hlo::ValueId>& args = m.region(entry.body).args;
+  entry.arg_ports.resize(args.size());
+  entry.result_ports.resize(entry.result_types.size());
+  for (size_t i = 0; i < args.size(); ++i) entry.arg_ports[i].global_type = m.value(args[i]).type;
+  for (size_t i = 0; i < entry.result_types.size(); ++i) entry.result_ports[i].global_type = entry.result_types[i];
+  return llvm::Error::success();
+}
+
+llvm::Error cleanUpPass(State& s) { return cleanUp(s.module, s.ctx); }
+
+constexpr Pass<State> kPasses[] = {
+    {"import", "read the program and bring its shardings to one mesh", importPass},
+    {"target", "choose or check the topology that the mesh runs on", targetPass},
+    {"inline", "replace calls, composites and named computations by their bodies", inlinePass},
+    {"propagate", "give every value a sharding", propagatePass},
+    {"reshard", "choose how every operation is divided and state each change of sharding", reshardPass},
+    {"localise", "per-device shapes, collectives, exchanged borders, masked padding", localisePass},
+    {"clean-up", "equal operations once, dead ones dropped", cleanUpPass},
+};
+
+}  // namespace
+
+llvm::ArrayRef<Pass<State>> passList() { return kPasses; }
+
+llvm::Error partitionModule(hlo::Module& module, const PartitionOptions& options, DiagnosticSink& sink) {
+  State s;
+  s.module = std::move(module);
+  s.options = options;
+  s.ctx.sink = &sink;
+  llvm::Error error = llvm::Error::success();
+  for (const Pass<State>& pass : passList()) {
+    if (error) break;
+    error = pass.run(s);
+    if (!error) error = hlo::verify(s.module);
+  }
+  module = std::move(s.module);
+  return error;
+}
+
+}  // namespace tpu::partition

@@ -1,0 +1,74 @@
+// The passes before partitioning proper: calls inlined, shardings propagated and written to values and ports.
+#include "context.h"
+#include "tpu/hlo/analysis.h"
+
+namespace tpu::partition {
+
+using hlo::OpId;
+using hlo::Opcode;
+using hlo::ShardingId;
+using hlo::ValueId;
+
+namespace {
+
+/// Named computations are their bodies.
+void dissolveNamed(hlo::Module& m, hlo::RegionId r, std::vector<ValueId>& map, bool& any) {
+  std::vector<OpId> after;
+  for (OpId id : std::vector<OpId>(m.region(r).ops)) {
+    for (size_t k = 0; k < m.op(id).regions.size(); ++k) dissolveNamed(m, m.op(id).regions[k], map, any);
+    if (m.op(id).opcode != Opcode::sdy_named_computation) {
+      after.push_back(id);
+      continue;
+    }
+    any = true;
+    hlo::RegionId body = m.op(id).regions[0];
+    map.resize(m.numValues());
+    for (size_t i = 0; i < m.region(body).args.size(); ++i) map[m.region(body).args[i].v] = m.op(id).operands[i];
+    for (OpId inner : m.region(body).ops) {
+      if (m.op(inner).opcode == Opcode::return_) {
+        for (size_t i = 0; i < m.op(id).results.size(); ++i) map[m.op(id).results[i].v] = m.op(inner).operands[i];
+        continue;
+      }
+      m.op(inner).parent = r;
+      after.push_back(inner);
+    }
+  }
+  m.region(r).ops = std::move(after);
+}
+
+}  // namespace
+
+llvm::Error inlineAll(hlo::Module& m, Context&) {
+  if (llvm::Error e = hlo::inlineCalls(m, true)) return e;
+  std::vector<ValueId> map;
+  bool any = false;
+  dissolveNamed(m, m.func(m.entry).body, map, any);
+  if (any) m.replaceUses(map);
+  return llvm::Error::success();
+}
+
+llvm::Error propagateShardings(hlo::Module& m, Context& ctx) {
+  ctx.propagated = std::make_unique<Propagated>(propagate(m, ctx.mesh));
+  const Propagated& p = *ctx.propagated;
+  hlo::Func& entry = m.funcs[m.entry.v];
+  auto plain = [&](Slot s, ShardingId wish) {
+    Layout l;
+    for (const hlo::DimSharding& d : p.of(s)) l.dims.push_back(d.axes);
+    if (wish) l.unreduced = m.sharding(wish).unreduced;
+    return internLayout(m, ctx.mesh, l);
+  };
+  for (Slot s = 0; s < p.flow.num_values; ++s) {
+    ValueId v(s);
+    if (p.dims[s].empty()) {
+      m.value(v).sharding = ShardingId();
+      continue;
+    }
+    ShardingId id = plain(s, m.value(v).sharding);
+    m.value(v).sharding = p.free[s] ? ShardingId() : id;
+  }
+  for (size_t i = 0; i < entry.arg_ports.size(); ++i) entry.arg_ports[i].sharding = m.value(m.region(entry.body).args[i]).sharding;
+  for (size_t i = 0; i < entry.result_ports.size(); ++i) entry.result_ports[i].sharding = plain(p.flow.resultSlot(i), ShardingId());
+  return llvm::Error::success();
+}
+
+}  // namespace tpu::partition

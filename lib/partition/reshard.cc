@@ -1,0 +1,436 @@
+// Explicit reshards: one sweep over the program. For each operation the factors to shard are chosen, operands are brought
+// to what that needs, and results to what propagation gave them. After this pass the sharding of every operand is exactly
+// what its operation computes with, and every change of sharding is an sdy.reshard with a reason.
+#include <map>
+
+#include "choose.h"
+#include "context.h"
+#include "llvm/ADT/DenseMap.h"
+#include "tpu/hlo/analysis.h"
+#include "tpu/sharding/text.h"
+
+namespace tpu::partition {
+
+using hlo::AttrKey;
+using hlo::OpId;
+using hlo::Opcode;
+using hlo::RegionId;
+using hlo::ShardingId;
+using hlo::ValueId;
+using sharding::Axes;
+using sharding::FactorAxes;
+using sharding::OpRule;
+
+namespace {
+
+/// Why a reshard is made, kept apart until it is known whether one is made.
+struct Cause {
+  llvm::StringRef code;
+  OpId needed_by;
+  hlo::LocId asked_at;
+  llvm::StringRef reason, remove_by;
+};
+
+class Resharder {
+ public:
+  Resharder(hlo::Module& m, Context& ctx)
+      : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), chooser_(m, mesh_, ctx.plans(m)) {}
+
+  llvm::Error run() {
+    if (!ctx_.propagated) {
+      ctx_.propagated = std::make_unique<Propagated>();
+      ctx_.propagated->flow = findFlow(m_);
+      ctx_.propagated->free = findFreeValues(m_);
+    }
+    free_ = ctx_.propagated->free;
+    lists_.resize(m_.numRegions(), nullptr);
+    indexOrigins();
+    region(m_.func(m_.entry).body);
+    return llvm::Error::success();
+  }
+
+ private:
+  // ---------------------------------------------------------------- values
+  ValueId current(ValueId v) const { return v.v < map_.size() && map_[v.v] ? map_[v.v] : v; }
+  void replace(ValueId from, ValueId to) {
+    if (map_.size() <= from.v) map_.resize(m_.numValues());
+    map_[from.v] = to;
+  }
+  bool isFree(ValueId v) const { return v.v < free_.size() && free_[v.v]; }
+  Layout layout(ValueId v) const { return layoutOf(m_, m_.value(v).sharding, m_.typeOf(v).rank()); }
+  void setLayout(ValueId v, const Layout& l) { m_.value(v).sharding = internLayout(m_, ctx_.mesh, l); }
+  std::vector<OpId>& out(RegionId r) { return *lists_[r.v]; }
+
+  RegionId regionOf(ValueId v) const {
+    const hlo::Value& value = m_.value(v);
+    return value.def ? m_.op(value.def).parent : value.region;
+  }
+
+  /// The value in the wanted layout: itself, an earlier reshard, a copy of a free value, or a new reshard in `at`.
+  ValueId require(ValueId original, const Layout& need, RegionId at, const Cause& cause) {
+    ValueId v = current(original);
+    if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) return v;
+    if (isFree(original)) return freeIn(original, need);
+    Layout have = layout(v);
+    if (have == need) return v;
+    ShardingId id = internLayout(m_, ctx_.mesh, need);
+    for (RegionId r = at; r; r = parentRegion(r)) {
+      auto it = made_.find({v.v, id.v, r.v});
+      if (it != made_.end()) return it->second;
+    }
+    ValueId result = emitReshard(v, have, need, id, at, cause);
+    made_[{v.v, id.v, at.v}] = result;
+    return result;
+  }
+
+  RegionId parentRegion(RegionId r) const {
+    OpId op = m_.region(r).parent_op;
+    return op ? m_.op(op).parent : RegionId();
+  }
+
+  ValueId emitReshard(ValueId v, const Layout& have, const Layout& need, ShardingId id, RegionId at, const Cause& cause) {
+    hlo::LocId loc = cause.needed_by ? m_.op(cause.needed_by).loc : cause.asked_at;
+    OpId op = m_.create(at, Opcode::sdy_reshard, {v}, {m_.value(v).type}, loc);
+    out(at).push_back(op);
+    ValueId result = m_.op(op).results[0];
+    m_.value(result).sharding = id;
+    m_.setSharding(op, AttrKey::sharding, explicitSharding(need, id));
+    hlo::Why why;
+    why.op = op;
+    why.code = cause.code.str();
+    why.needed_by = cause.needed_by;
+    why.asked_at = m_.loc(cause.asked_at).str();
+    why.before = text(have);
+    why.after = text(need);
+    why.reason = cause.reason.str();
+    why.remove_by = cause.remove_by.str();
+    m_.whys.push_back(std::move(why));
+    return result;
+  }
+
+  /// Reshards state the full sharding, also a replicated one.
+  ShardingId explicitSharding(const Layout& l, ShardingId id) {
+    if (id) return id;
+    hlo::Sharding s;
+    s.mesh = ctx_.mesh;
+    s.dims.resize(l.dims.size());
+    return m_.internSharding(s);
+  }
+
+  std::string text(const Layout& l) const {
+    hlo::Sharding s;
+    s.mesh = ctx_.mesh;
+    s.dims.resize(l.dims.size());
+    for (size_t d = 0; d < l.dims.size(); ++d) s.dims[d].axes = l.dims[d];
+    s.unreduced = l.unreduced;
+    return sharding::print(mesh_, s);
+  }
+
+  /// A copy of a free value's computation in the wanted layout, next to the original.
+  ValueId freeIn(ValueId v, const Layout& need) {
+    ShardingId id = internLayout(m_, ctx_.mesh, need);
+    if (!id) return v;
+    auto it = free_made_.find({v.v, id.v});
+    if (it != free_made_.end()) return it->second;
+    OpId def = m_.value(v).def;
+    OpRule rule = sharding::ruleFor(m_, def);
+    llvm::SmallVector<hlo::DimSharding, 4> dims(need.dims.size());
+    for (size_t d = 0; d < dims.size(); ++d) dims[d].axes = need.dims[d];
+    FactorAxes axes;
+    bool whole = project(rule, rule.results[0], dims, axes);
+    RegionId at = m_.op(def).parent;
+    ValueId result;
+    if (!whole || Chooser::layoutFor(rule, rule.results[0], axes) != need) {
+      result = emitReshard(v, layout(v), need, id, at, {"local", def, m_.op(def).loc, "cut from a value that every device has", ""});
+    } else {
+      llvm::SmallVector<ValueId, 3> operands;
+      for (size_t i = 0; i < m_.op(def).operands.size(); ++i) {
+        operands.push_back(freeIn(m_.op(def).operands[i], Chooser::layoutFor(rule, rule.operands[i], axes)));
+      }
+      OpId copy = m_.create(at, m_.op(def).opcode, operands, {m_.value(v).type}, m_.op(def).loc);
+      m_.copyAttrs(def, copy);
+      m_.removeAttr(copy, AttrKey::result_shardings);
+      m_.removeAttr(copy, AttrKey::mhlo_sharding);
+      out(at).push_back(copy);
+      result = m_.op(copy).results[0];
+      m_.value(result).sharding = id;
+      m_.value(result).name = m_.value(v).name;
+    }
+    free_made_[{v.v, id.v}] = result;
+    return result;
+  }
+
+  // ---------------------------------------------------------------- regions and ops
+  void region(RegionId r) {
+    std::vector<OpId> before = std::move(m_.region(r).ops);
+    std::vector<OpId> after;
+    after.reserve(before.size() + before.size() / 4);
+    lists_[r.v] = &after;
+    for (OpId id : before) op(id, r);
+    m_.region(r).ops = std::move(after);
+    lists_[r.v] = nullptr;
+  }
+
+  void op(OpId id, RegionId r) {
+    switch (m_.op(id).opcode) {
+      case Opcode::while_: return whileOp(id, r);
+      case Opcode::if_:
+      case Opcode::case_: return branchOp(id, r);
+      case Opcode::sdy_manual_computation: return manualOp(id, r);
+      case Opcode::return_: return returnOp(id, r);
+      case Opcode::sdy_sharding_constraint:
+      case Opcode::sdy_reshard:
+      case Opcode::sdy_propagation_barrier: return requestOp(id, r);
+      case Opcode::sdy_sharding_group: return;
+      default: return plainOp(id, r);
+    }
+  }
+
+  /// A request of the user: the value is wanted in the result's layout.
+  void requestOp(OpId id, RegionId r) {
+    ValueId operand = m_.op(id).operands[0], result = m_.op(id).results[0];
+    ValueId v = require(operand, layout(result), r,
+                        {"constraint", id, m_.op(id).loc, "the program asks for another sharding here",
+                         "let the value keep the sharding it has, or give its producer this one"});
+    replace(result, v);
+  }
+
+  void plainOp(OpId id, RegionId r) {
+    size_t n = m_.op(id).operands.size(), k = m_.op(id).results.size();
+    bool all_free = k > 0;
+    for (size_t i = 0; i < k; ++i) all_free &= isFree(m_.op(id).results[i]);
+    if (all_free) {  // the replicated original; copies in other shardings are made on demand
+      for (size_t i = 0; i < k; ++i) m_.value(m_.op(id).results[i]).sharding = ShardingId();
+      out(r).push_back(id);
+      return;
+    }
+    const OpRule& rule = ruleOf(id);
+    llvm::SmallVector<TensorView, 4> operands(n), results(k);
+    for (size_t i = 0; i < n; ++i) {
+      ValueId original = m_.op(id).operands[i], v = current(original);
+      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), isFree(original)};
+    }
+    for (size_t i = 0; i < k; ++i) {
+      ValueId v = m_.op(id).results[i];
+      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), false};
+    }
+    Choice choice = chooser_.choose(id, rule, operands, results);
+    Axes partial = Chooser::partialAxes(rule, choice.axes);
+    bool joint = k > 1;  // several results are combined together, by the op's own expansion
+    for (size_t i = 0; i < n; ++i) {
+      Layout need = Chooser::layoutFor(rule, rule.operands[i], choice.axes);
+      ValueId v = require(m_.op(id).operands[i], need, r, operandCause(id, i, rule));
+      m_.op(id).operands[i] = v;
+    }
+    m_.removeAttr(id, AttrKey::result_shardings);
+    m_.removeAttr(id, AttrKey::mhlo_sharding);
+    out(r).push_back(id);
+    for (size_t i = 0; i < k; ++i) {
+      ValueId v = m_.op(id).results[i];
+      if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) continue;
+      Layout wanted = layout(v), made = Chooser::layoutFor(rule, rule.results[i], choice.axes);
+      if (!joint) made.unreduced = partial;
+      setLayout(v, made);
+      if (made == wanted) continue;
+      ShardingId want_id = internLayout(m_, ctx_.mesh, wanted);
+      replace(v, emitReshard(v, made, wanted, want_id, r, resultCause(id, i, !made.unreduced.empty())));
+    }
+  }
+
+  int bits(ValueId v) const { return elementBits(m_.typeOf(v).element); }
+
+  const OpRule& ruleOf(OpId id) {
+    if (id.v < ctx_.propagated->rules.size() && !ctx_.propagated->rules[id.v].operands.empty()) return ctx_.propagated->rules[id.v];
+    scratch_ = sharding::ruleFor(m_, id);
+    return scratch_;
+  }
+
+  Cause operandCause(OpId id, size_t i, const OpRule& rule) {
+    ValueId v = m_.op(id).operands[i];
+    hlo::LocId asked = originOf(v);
+    if (!rule.note.empty()) {
+      return {"whole-dim", id, asked, rule.note, "leave the dimension that this operation needs whole unsharded"};
+    }
+    switch (m_.op(id).opcode) {
+      case Opcode::dot_general:
+      case Opcode::dot:
+      case Opcode::convolution:
+        return {"operand", id, asked, "the operand is sharded over axes that this contraction uses otherwise",
+                "shard the operand like the other operand or the result"};
+      case Opcode::gather:
+      case Opcode::scatter:
+        return {"operand", id, asked, "indices may touch any part of this dimension", "shard the dimensions that are not indexed"};
+      default:
+        return {"operand", id, asked, "the operands of this operation are sharded differently", "give them the same sharding"};
+    }
+  }
+
+  Cause resultCause(OpId id, size_t i, bool partial) {
+    hlo::LocId asked = originOf(m_.op(id).results[i]);
+    if (!partial) {
+      return {"result", id, asked, "the result is wanted in another sharding than the operands give",
+              "ask for the sharding that the operands give"};
+    }
+    switch (m_.op(id).opcode) {
+      case Opcode::dot_general:
+      case Opcode::dot:
+      case Opcode::convolution:
+        return {"contract-dim", id, contractedAt(id), "a contracted dimension is sharded, so every device has a partial sum",
+                "shard the result over the same axes for a reduce_scatter, or leave the contracted dimension whole"};
+      case Opcode::gather:
+        return {"gather-dim", id, contractedAt(id), "the indexed dimension is sharded, so every device finds only its own rows",
+                "shard another dimension of the operand"};
+      case Opcode::scatter:
+        return {"scatter-dim", id, contractedAt(id), "updates are sharded over indices, so every device has a partial sum",
+                "shard the updated operand over the same axes for a reduce_scatter"};
+      default:
+        return {"reduce-dim", id, contractedAt(id), "a reduced dimension is sharded, so every device has a partial result",
+                "shard the result over the same axes for a reduce_scatter, or leave the reduced dimension whole"};
+    }
+  }
+
+  /// Who asked for the sharding of the first sharded operand.
+  hlo::LocId contractedAt(OpId id) {
+    for (ValueId v : m_.op(id).operands) {
+      if (m_.value(v).sharding) return originOf(v);
+    }
+    return m_.op(id).loc;
+  }
+
+  // ---------------------------------------------------------------- control flow
+  void requireOperands(OpId id, RegionId r, llvm::ArrayRef<Layout> needs, const Cause& cause) {
+    for (size_t i = 0; i < needs.size(); ++i) {
+      ValueId v = require(m_.op(id).operands[i], needs[i], r, cause);
+      m_.op(id).operands[i] = v;
+    }
+  }
+
+  void whileOp(OpId id, RegionId r) {
+    RegionId cond = m_.op(id).regions[0], body = m_.op(id).regions[1];
+    llvm::SmallVector<Layout, 8> carried;
+    for (size_t i = 0; i < m_.op(id).results.size(); ++i) {
+      ValueId arg = m_.region(body).args[i];
+      carried.push_back(layout(arg));
+      m_.value(m_.region(cond).args[i]).sharding = m_.value(arg).sharding;
+      m_.value(m_.op(id).results[i]).sharding = m_.value(arg).sharding;
+    }
+    requireOperands(id, r, carried, {"loop-carried", id, m_.op(id).loc, "the loop carries this value in another sharding",
+                                     "give the initial value the sharding that the loop carries"});
+    returns_.push_back({});
+    region(cond);
+    returns_.back() = std::move(carried);
+    region(body);
+    returns_.pop_back();
+    out(r).push_back(id);
+  }
+
+  void branchOp(OpId id, RegionId r) {
+    ValueId index = require(m_.op(id).operands[0], Layout{}, r, {});
+    m_.op(id).operands[0] = index;
+    llvm::SmallVector<Layout, 8> results;
+    for (ValueId v : m_.op(id).results) results.push_back(layout(v));
+    for (size_t b = 0; b < m_.op(id).regions.size(); ++b) {
+      returns_.push_back(results);
+      region(m_.op(id).regions[b]);
+      returns_.pop_back();
+    }
+    out(r).push_back(id);
+  }
+
+  /// Borders of a manual region: outside a value leads with the manual axes, inside they are gone.
+  void manualOp(OpId id, RegionId r) {
+    RegionId body = m_.op(id).regions[0];
+    llvm::SmallVector<Layout, 8> needs, results;
+    for (const Edge* e : manualEdges(id, true)) needs.push_back(withPrefix(layout(ValueId(e->owner)), *e));
+    requireOperands(id, r, needs, {"manual-region", id, m_.op(id).loc, "the manual region wants this operand in its own sharding",
+                                   "give the operand the in_sharding of the region"});
+    for (const Edge* e : manualEdges(id, false)) results.push_back(withoutPrefix(layout(ValueId(e->owner)), *e));
+    returns_.push_back(std::move(results));
+    region(body);
+    returns_.pop_back();
+    out(r).push_back(id);
+  }
+
+  llvm::SmallVector<const Edge*, 8> manualEdges(OpId id, bool enters) const {
+    llvm::SmallVector<const Edge*, 8> out;
+    for (const Edge& e : ctx_.propagated->flow.edges) {
+      if (e.manual && e.op == id && e.enters == enters) out.push_back(&e);
+    }
+    return out;
+  }
+  static Layout withPrefix(Layout l, const Edge& e) {
+    for (size_t d = 0; d < l.dims.size(); ++d) l.dims[d] = sharding::concat(e.prefix[d], l.dims[d]);
+    return l;
+  }
+  static Layout withoutPrefix(Layout l, const Edge& e) {
+    for (size_t d = 0; d < l.dims.size(); ++d) l.dims[d] = sharding::dropPrefix(l.dims[d], e.prefix[d]);
+    return l;
+  }
+
+  void returnOp(OpId id, RegionId r) {
+    OpId parent = m_.region(r).parent_op;
+    if (!parent) {
+      const hlo::Func& entry = m_.func(m_.entry);
+      for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
+        ShardingId want = entry.result_ports[i].sharding;
+        Layout need = layoutOf(m_, want, m_.type(entry.result_types[i]).rank());
+        ValueId v = require(m_.op(id).operands[i], need, r,
+                            {"result", id, m_.op(id).loc, "the program's result is asked for in this sharding",
+                             "ask for the sharding that the value has"});
+        m_.op(id).operands[i] = v;
+      }
+    } else {
+      const llvm::SmallVector<Layout, 8> needs = returns_.back();
+      for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
+        Layout need = i < needs.size() ? needs[i] : Layout{};
+        need.dims.resize(m_.typeOf(m_.op(id).operands[i]).rank());
+        ValueId v = require(m_.op(id).operands[i], need, r,
+                            {"region-result", parent, m_.op(parent).loc, "all paths must yield this value in one sharding",
+                             "give the value that this path yields the same sharding as the others"});
+        m_.op(id).operands[i] = v;
+      }
+    }
+    out(r).push_back(id);
+  }
+
+  // ---------------------------------------------------------------- reasons
+  void indexOrigins() {
+    for (const Step& s : ctx_.propagated->steps) origin_.try_emplace(s.slot, s.from);
+  }
+  /// Location of the request from which a value's sharding came.
+  hlo::LocId originOf(ValueId v) {
+    if (v.v >= ctx_.propagated->flow.owner.size()) return m_.value(v).loc;
+    Slot s = ctx_.propagated->flow.owner[v.v];
+    for (int hops = 0; hops < 100000; ++hops) {
+      auto it = origin_.find(s);
+      if (it == origin_.end()) break;
+      s = it->second;
+    }
+    if (s >= ctx_.propagated->flow.num_values) return m_.func(m_.entry).loc;
+    return m_.value(ValueId(s)).loc;
+  }
+
+  struct Key {
+    uint32_t value, sharding, region;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  hlo::Module& m_;
+  Context& ctx_;
+  const hlo::Mesh mesh_;
+  Chooser chooser_;
+  std::vector<bool> free_;
+  std::vector<ValueId> map_;
+  std::vector<std::vector<OpId>*> lists_;  // by region: the list being built
+  std::map<Key, ValueId> made_;
+  std::map<std::pair<uint32_t, uint32_t>, ValueId> free_made_;
+  std::vector<llvm::SmallVector<Layout, 8>> returns_;
+  llvm::DenseMap<Slot, Slot> origin_;
+  OpRule scratch_;
+};
+
+}  // namespace
+
+llvm::Error insertReshards(hlo::Module& m, Context& ctx) { return Resharder(m, ctx).run(); }
+
+}  // namespace tpu::partition
