@@ -96,11 +96,9 @@ RuleFn findRule(Opcode opcode) {
 
 }  // namespace
 
-int numVariants(Opcode opcode) { return opcode == Opcode::slice ? 2 : 1; }
-
-OpRule ruleFor(const hlo::Module& m, hlo::OpId id, int variant) {
+OpRule ruleFor(const hlo::Module& m, hlo::OpId id) {
   OpRule rule;
-  RuleInput in{m, id, m.op(id), variant};
+  RuleInput in{m, id, m.op(id)};
   emptyMaps(in, rule);
   if (RuleFn fn = findRule(in.op.opcode)) {
     fn(in, rule);

@@ -56,11 +56,14 @@ Dims localDims(const hlo::Module& module, hlo::TypeId global, hlo::ShardingId sh
 }
 
 Dims localDims(const hlo::Module& module, llvm::ArrayRef<int64_t> global_dims, hlo::ShardingId sharding) {
+  if (sharding.valid()) return localDims(module.sharding(sharding), global_dims);
+  return Dims(global_dims.begin(), global_dims.end());
+}
+
+Dims localDims(const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> global_dims) {
   Dims dims(global_dims.begin(), global_dims.end());
-  if (!sharding.valid()) return dims;
-  const hlo::Sharding& s = module.sharding(sharding);
-  for (size_t d = 0; d < dims.size() && d < s.dims.size(); ++d) {
-    const int64_t count = shardCount(s.dims[d]);
+  for (size_t d = 0; d < dims.size() && d < sharding.dims.size(); ++d) {
+    const int64_t count = shardCount(sharding.dims[d]);
     dims[d] = (dims[d] + count - 1) / count;
   }
   return dims;
@@ -68,29 +71,45 @@ Dims localDims(const hlo::Module& module, llvm::ArrayRef<int64_t> global_dims, h
 
 ShardExtent shardOf(const hlo::Module& module, llvm::ArrayRef<int64_t> global_dims, hlo::ShardingId sharding,
                     int64_t mesh_position) {
-  ShardExtent extent{Dims(global_dims.size(), 0), Dims(global_dims.begin(), global_dims.end())};
-  if (!sharding.valid()) return extent;
+  if (!sharding.valid()) return {Dims(global_dims.size(), 0), Dims(global_dims.begin(), global_dims.end())};
   const hlo::Sharding& s = module.sharding(sharding);
-  const Dims local = localDims(module, global_dims, sharding);
-  for (size_t d = 0; d < global_dims.size() && d < s.dims.size(); ++d) {
-    if (s.dims[d].axes.empty()) continue;
-    const int64_t index = shardIndex(module.meshes[s.mesh.v], s.dims[d].axes, mesh_position);
+  return shardOf(module.meshes[s.mesh.v], s, global_dims, mesh_position);
+}
+
+ShardExtent shardOf(const hlo::Mesh& mesh, const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> global_dims,
+                    int64_t mesh_position) {
+  ShardExtent extent{Dims(global_dims.size(), 0), Dims(global_dims.begin(), global_dims.end())};
+  const Dims local = localDims(sharding, global_dims);
+  for (size_t d = 0; d < global_dims.size() && d < sharding.dims.size(); ++d) {
+    if (sharding.dims[d].axes.empty()) continue;
+    const int64_t index = shardIndex(mesh, sharding.dims[d].axes, mesh_position);
     extent.offset[d] = std::min(index * local[d], global_dims[d]);
     extent.size[d] = std::min(local[d], global_dims[d] - extent.offset[d]);
   }
   return extent;
 }
 
-HostTensor cutShard(const hlo::Module& module, const HostTensor& global, hlo::ShardingId sharding,
-                    int64_t mesh_position) {
-  const ShardExtent extent = shardOf(module, global.dims, sharding, mesh_position);
-  HostTensor out(global.element, localDims(module, global.dims, sharding));
+HostTensor cutBox(const HostTensor& global, const ShardExtent& extent, llvm::ArrayRef<int64_t> local_dims) {
+  HostTensor out(global.element, local_dims);
   const Dims zero(global.dims.size(), 0);
   const int64_t width = hostBytes(global.element);
   forEachRun(extent.size, out.dims, zero, global.dims, extent.offset, [&](int64_t to, int64_t from, int64_t count) {
     std::memcpy(out.bytes.data() + to * width, global.bytes.data() + from * width, count * width);
   });
   return out;
+}
+
+void placeBox(const HostTensor& shard, const ShardExtent& extent, HostTensor& global) {
+  const Dims zero(global.dims.size(), 0);
+  const int64_t width = hostBytes(global.element);
+  forEachRun(extent.size, shard.dims, zero, global.dims, extent.offset, [&](int64_t from, int64_t to, int64_t count) {
+    std::memcpy(global.bytes.data() + to * width, shard.bytes.data() + from * width, count * width);
+  });
+}
+
+HostTensor cutShard(const hlo::Module& module, const HostTensor& global, hlo::ShardingId sharding,
+                    int64_t mesh_position) {
+  return cutBox(global, shardOf(module, global.dims, sharding, mesh_position), localDims(module, global.dims, sharding));
 }
 
 HostTensor assembleShards(const hlo::Module& module, llvm::ArrayRef<HostTensor> shards,
@@ -107,9 +126,7 @@ HostTensor assembleShards(const hlo::Module& module, llvm::ArrayRef<HostTensor> 
     const auto owner = std::find_if(owners.begin(), owners.end(), [&](auto& o) { return o.first == extent.offset; });
     if (owner == owners.end()) {
       owners.emplace_back(extent.offset, p);
-      forEachRun(extent.size, shard.dims, zero, global_dims, extent.offset, [&](int64_t from, int64_t to, int64_t n) {
-        std::memcpy(out.bytes.data() + to * width, shard.bytes.data() + from * width, n * width);
-      });
+      placeBox(shard, extent, out);
       continue;
     }
     if (!mismatch || mismatch->has_value()) continue;

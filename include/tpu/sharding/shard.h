@@ -26,10 +26,17 @@ struct ShardExtent {
 };
 ShardExtent shardOf(const hlo::Module& module, llvm::ArrayRef<int64_t> global_dims, hlo::ShardingId sharding,
                     int64_t mesh_position);
+/// The same for a sharding that is not interned.
+hlo::Dims localDims(const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> global_dims);
+ShardExtent shardOf(const hlo::Mesh& mesh, const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> global_dims,
+                    int64_t mesh_position);
 
 /// The part of `global` at a mesh position, of local dims, padding zero.
 HostTensor cutShard(const hlo::Module& module, const HostTensor& global, hlo::ShardingId sharding,
                     int64_t mesh_position);
+HostTensor cutBox(const HostTensor& global, const ShardExtent& extent, llvm::ArrayRef<int64_t> local_dims);
+/// Puts the valid part of a shard at its place in the whole array.
+void placeBox(const HostTensor& shard, const ShardExtent& extent, HostTensor& global);
 
 /// Two devices that hold the same part of an array with different contents.
 struct ReplicaMismatch {
