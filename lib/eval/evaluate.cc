@@ -1,0 +1,141 @@
+// The evaluator's entry: inputs checked and cut, the program run, results put together.
+#include "tpu/eval/evaluate.h"
+
+#include <map>
+
+#include "interpreter.h"
+#include "tpu/eval/literal.h"
+#include "tpu/sharding/shard.h"
+
+namespace tpu::eval {
+namespace {
+
+const hlo::Func& entryOf(const hlo::Module& module) { return module.func(module.entry); }
+
+llvm::Error checkInputs(const hlo::Module& module, llvm::ArrayRef<HostTensor> inputs) {
+  const hlo::Func& entry = entryOf(module);
+  const size_t want = module.region(entry.body).args.size();
+  if (inputs.size() != want)
+    return fail(Code::kEvalWrongInputs, module.loc(entry.loc),
+                llvm::Twine("the program takes ") + llvm::Twine(want) + " inputs, " + llvm::Twine(inputs.size()) + " were given");
+  for (size_t i = 0; i < want; ++i) {
+    const hlo::Type& type = argumentType(module, i);
+    const HostTensor& t = inputs[i];
+    bool same = type.element == t.element && type.dims.size() == t.dims.size();
+    for (size_t d = 0; same && d < type.dims.size(); ++d)
+      same = type.dims[d] == t.dims[d] || type.dims[d] == hlo::kDynamicDim;
+    if (!same)
+      return fail(Code::kEvalWrongInputs, module.loc(entry.loc),
+                  "input " + llvm::Twine(i) + " is " + typeText(t.element, t.dims) + ", the program takes " +
+                      typeText(type.element, type.dims));
+  }
+  return llvm::Error::success();
+}
+
+// The parts of an input on all devices; parts at the same place are one tensor.
+Lanes cutInput(const hlo::Module& module, const Interpreter& interpreter, HostTensor whole, hlo::ShardingId sharding) {
+  if (!sharding.valid()) return Lanes(std::make_shared<HostTensor>(std::move(whole)));
+  const hlo::Sharding& s = module.sharding(sharding);
+  const hlo::Mesh& mesh = module.meshes[s.mesh.v];
+  std::map<std::vector<int64_t>, Tensor> parts;
+  Lanes out;
+  for (int64_t d = 0; d < interpreter.numDevices(); ++d) {
+    const ShardExtent extent = shardOf(mesh, s, whole.dims, interpreter.positionIn(mesh, d));
+    Tensor& part = parts[std::vector<int64_t>(extent.offset.begin(), extent.offset.end())];
+    if (!part) part = std::make_shared<HostTensor>(cutBox(whole, extent, localDims(s, whole.dims)));
+    out.copies.push_back(part);
+  }
+  if (parts.size() == 1) return Lanes(out.copies.front());
+  return out;
+}
+
+HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes, size_t index,
+                          DiagnosticSink* sink) {
+  const hlo::Port& port = entryOf(module).result_ports[index];
+  const bool cut = module.stage == hlo::Stage::kSpmd && port.sharding.valid();
+  if (lanes.uniform() && !cut) return *lanes.copies.front();
+  std::vector<HostTensor> shards(interpreter.numDevices());
+  for (int64_t d = 0; d < interpreter.numDevices(); ++d) {
+    const int64_t p = cut ? interpreter.positionIn(module.meshes[module.sharding(port.sharding).mesh.v], d) : d;
+    shards[p] = *lanes.at(d);
+  }
+  std::optional<ReplicaMismatch> mismatch;
+  const hlo::Dims dims = cut ? hlo::Dims(resultType(module, index).dims) : hlo::Dims(shards[0].dims);
+  HostTensor out = assembleShards(module, shards, dims, cut ? port.sharding : hlo::ShardingId(), &mismatch);
+  if (mismatch && sink) {
+    std::string at;
+    for (int64_t i : mismatch->index) at += (at.empty() ? "" : ",") + std::to_string(i);
+    sink->warn(Code::kEvalReplicasDiffer, module.loc(entryOf(module).loc),
+               "result " + llvm::Twine(index) + ": devices " + llvm::Twine(mismatch->first_position) + " and " +
+                   llvm::Twine(mismatch->second_position) + " differ at [" + at + "]");
+  }
+  return out;
+}
+
+}  // namespace
+
+const hlo::Type& argumentType(const hlo::Module& module, size_t index) {
+  const hlo::Func& entry = entryOf(module);
+  if (index < entry.arg_ports.size() && entry.arg_ports[index].global_type.valid())
+    return module.type(entry.arg_ports[index].global_type);
+  return module.typeOf(module.region(entry.body).args[index]);
+}
+
+const hlo::Type& resultType(const hlo::Module& module, size_t index) {
+  const hlo::Func& entry = entryOf(module);
+  if (index < entry.result_ports.size() && entry.result_ports[index].global_type.valid())
+    return module.type(entry.result_ports[index].global_type);
+  return module.type(entry.result_types[index]);
+}
+
+std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims) {
+  std::string text = elementTypeName(element).str() + "[";
+  for (size_t d = 0; d < dims.size(); ++d)
+    text += (d ? "," : "") + (dims[d] == hlo::kDynamicDim ? std::string("?") : std::to_string(dims[d]));
+  return text + "]";
+}
+
+llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
+                                                 DiagnosticSink* sink) {
+  if (llvm::Error e = checkInputs(module, inputs)) return e;
+  Interpreter interpreter(module, sink);
+  const hlo::Func& entry = entryOf(module);
+  LaneList args;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool cut = module.stage == hlo::Stage::kSpmd && i < entry.arg_ports.size();
+    args.push_back(cutInput(module, interpreter, std::move(inputs[i]), cut ? entry.arg_ports[i].sharding : hlo::ShardingId()));
+  }
+  inputs.clear();
+  LanesOutcome results = interpreter.runFunction(module.entry, std::move(args), interpreter.everyone());
+  if (!results) return results.takeError();
+  std::vector<HostTensor> out;
+  for (size_t i = 0; i < results->size(); ++i) {
+    if ((*results)[i].copies.empty())
+      return fail(Code::kEvalUnsupported, module.loc(entry.loc),
+                  "result " + llvm::Twine(i) + " is not an array");
+    out.push_back(assembleResult(module, interpreter, (*results)[i], i, sink));
+    (*results)[i] = Lanes();
+  }
+  return out;
+}
+
+bool canEvaluateOp(const hlo::Module& module, hlo::OpId op) {
+  const Opcode opcode = module.op(op).opcode;
+  return opcode == Opcode::constant || (isKernel(opcode) && opcode != Opcode::custom_call);
+}
+
+llvm::Expected<std::vector<HostTensor>> evaluateOp(const hlo::Module& module, hlo::OpId op,
+                                                   llvm::ArrayRef<HostTensor> operands) {
+  if (module.op(op).opcode == Opcode::constant) return std::vector<HostTensor>{*literalTensor(module, op)};
+  std::vector<Tensor> in;
+  for (const HostTensor& t : operands) in.push_back(std::make_shared<HostTensor>(t));
+  const auto none = [](hlo::ValueId) -> Tensor { return nullptr; };
+  Call call{module, op, in, none};
+  Outcome results = runKernel(call);
+  if (!results) return results.takeError();
+  std::vector<HostTensor> out;
+  for (const Tensor& t : *results) out.push_back(*t);
+  return out;
+}
+
+}  // namespace tpu::eval

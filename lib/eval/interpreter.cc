@@ -1,0 +1,210 @@
+// Regions, ops and the lifetime of values.
+#include "interpreter.h"
+
+#include <algorithm>
+
+#include "tpu/eval/literal.h"
+#include "tpu/support/parallel.h"
+
+namespace tpu::eval {
+namespace {
+
+constexpr int64_t kParallelElements = 1 << 14;  // below this much work devices run one after the other
+
+int64_t deviceCount(const hlo::Module& module) {
+  int64_t count = std::max<int64_t>(1, module.num_partitions) * std::max<int64_t>(1, module.num_replicas);
+  for (const hlo::Mesh& mesh : module.meshes) count = std::max(count, mesh.numDevices());
+  return count;
+}
+
+}  // namespace
+
+bool Team::has(int64_t device) const { return std::binary_search(devices.begin(), devices.end(), device); }
+
+Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink)
+    : module_(module), sink_(sink), devices_(deviceCount(module)), values_(module.numValues()), plans_(module.numRegions()),
+      literals_(module.numLiterals()), running_(module.funcs.size()) {}
+
+Team Interpreter::everyone() const {
+  Team team;
+  for (int64_t d = 0; d < devices_; ++d) team.devices.push_back(d);
+  return team;
+}
+
+int64_t Interpreter::positionIn(const hlo::Mesh& mesh, int64_t device) const {
+  const auto at = std::find(mesh.device_ids.begin(), mesh.device_ids.end(), device);
+  return at == mesh.device_ids.end() ? device : at - mesh.device_ids.begin();
+}
+
+void Interpreter::collectUses(hlo::OpId id, std::vector<hlo::ValueId>& out) const {
+  const hlo::Op& op = module_.op(id);
+  out.insert(out.end(), op.operands.begin(), op.operands.end());
+  for (hlo::RegionId r : op.regions)
+    for (hlo::OpId inner : module_.region(r).ops) collectUses(inner, out);
+}
+
+const Interpreter::Plan& Interpreter::planOf(hlo::RegionId id) {
+  if (plans_[id.v]) return *plans_[id.v];
+  auto plan = std::make_unique<Plan>();
+  const hlo::Region& region = module_.region(id);
+  plan->steps.resize(region.ops.size());
+  std::vector<hlo::ValueId> pending(region.args.begin(), region.args.end());
+  std::vector<std::vector<hlo::ValueId>> uses(region.ops.size());
+  for (size_t i = 0; i < region.ops.size(); ++i) {
+    collectUses(region.ops[i], uses[i]);
+    std::sort(uses[i].begin(), uses[i].end());
+  }
+  // Backwards: the first time a value is met is its last use. `seen` holds the values met so far.
+  std::vector<bool> seen(module_.numValues());
+  const auto isLocal = [&](hlo::ValueId v) {
+    const hlo::Value& value = module_.value(v);
+    return value.def.valid() ? module_.op(value.def).parent == id : value.region == id;
+  };
+  for (size_t i = region.ops.size(); i-- > 0;) {
+    const hlo::Op& op = module_.op(region.ops[i]);
+    for (hlo::ValueId v : op.results)
+      if (!seen[v.v]) plan->steps[i].after.push_back(v);
+    for (hlo::ValueId v : uses[i]) {
+      if (seen[v.v] || !isLocal(v)) continue;
+      seen[v.v] = true;
+      const bool only_operand = std::count(uses[i].begin(), uses[i].end(), v) ==
+                                std::count(op.operands.begin(), op.operands.end(), v);
+      (only_operand ? plan->steps[i].before : plan->steps[i].after).push_back(v);
+    }
+  }
+  for (hlo::ValueId v : region.args)
+    if (!seen[v.v]) plan->unused_args.push_back(v);
+  plans_[id.v] = std::move(plan);
+  return *plans_[id.v];
+}
+
+LanesOutcome Interpreter::runRegion(hlo::RegionId id, LaneList args, const Team& team) {
+  const hlo::Region& region = module_.region(id);
+  const Plan& plan = planOf(id);
+  for (size_t i = 0; i < args.size(); ++i) values_[region.args[i].v] = std::move(args[i]);
+  for (hlo::ValueId v : plan.unused_args) values_[v.v] = Lanes();
+  for (size_t i = 0; i < region.ops.size(); ++i) {
+    const hlo::OpId op_id = region.ops[i];
+    const hlo::Op& op = module_.op(op_id);
+    LaneList in;
+    in.reserve(op.operands.size());
+    for (hlo::ValueId v : op.operands) in.push_back(values_[v.v]);
+    for (hlo::ValueId v : plan.steps[i].before) values_[v.v] = Lanes();
+    if (op.opcode == Opcode::return_) return in;
+    LanesOutcome out = runOp(op_id, std::move(in), team);
+    if (!out) return out;
+    for (size_t r = 0; r < op.results.size(); ++r) values_[op.results[r].v] = std::move((*out)[r]);
+    for (hlo::ValueId v : plan.steps[i].after) values_[v.v] = Lanes();
+  }
+  return LaneList{};
+}
+
+LanesOutcome Interpreter::runFunction(hlo::FuncId func, LaneList args, const Team& team) {
+  const hlo::Func& f = module_.func(func);
+  if (running_[func.v])
+    return fail(Code::kEvalUnsupported, module_.loc(f.loc), "function '" + module_.string(f.name) + "' calls itself");
+  running_[func.v] = true;
+  LanesOutcome out = runRegion(f.body, std::move(args), team);
+  running_[func.v] = false;
+  return out;
+}
+
+LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
+  const Opcode op = module_.op(id).opcode;
+  switch (op) {
+    case Opcode::constant: case Opcode::chlo_constant: {
+      Tensor& cached = literals_[module_.findAttr(id, AttrKey::value)->literal.v];
+      if (!cached) cached = literalTensor(module_, id);
+      return LaneList{Lanes(cached)};
+    }
+    case Opcode::tuple: {
+      Lanes t;
+      t.tuple = std::make_shared<LaneList>(std::move(in));
+      return LaneList{std::move(t)};
+    }
+    case Opcode::get_tuple_element: return LaneList{(*in[0].tuple)[module_.getInt(id, AttrKey::index)]};
+    case Opcode::after_all: case Opcode::create_token: return LaneList{Lanes()};
+    case Opcode::partition_id: case Opcode::replica_id: return LaneList{deviceNumber(id)};
+    // Whole arrays do not change by where they lie.
+    case Opcode::optimization_barrier: case Opcode::sdy_sharding_constraint: case Opcode::sdy_reshard:
+    case Opcode::sdy_propagation_barrier: case Opcode::sdy_data_flow_edge:
+      return in;
+    case Opcode::sdy_all_gather: case Opcode::sdy_all_slice: case Opcode::sdy_all_to_all: case Opcode::sdy_all_reduce:
+    case Opcode::sdy_reduce_scatter: case Opcode::sdy_collective_permute:
+      if (module_.stage == hlo::Stage::kHlo) return in;
+      break;
+    case Opcode::sdy_sharding_group: return LaneList{};
+    case Opcode::custom_call: return runCustomCall(id, std::move(in), team);
+    default: break;
+  }
+  if (hlo::hasTrait(op, hlo::kControl)) return runControl(id, std::move(in), team);
+  if (hlo::hasTrait(op, hlo::kCollective)) return runCollective(id, std::move(in), team);
+  return runKernelOnLanes(id, std::move(in), team);
+}
+
+LanesOutcome Interpreter::runKernelOnLanes(hlo::OpId id, LaneList in, const Team& team) {
+  bool uniform = true;
+  int64_t elements = 0;
+  for (const Lanes& l : in) {
+    uniform = uniform && l.uniform();
+    if (const Tensor t = l.at(team.devices.front())) elements += t->numElements();
+  }
+  const size_t results = module_.op(id).results.size();
+  const auto runOne = [&](int64_t device, llvm::MutableArrayRef<Tensor> operands) {
+    const auto captures = [&, device](hlo::ValueId v) { return values_[v.v].at(device); };
+    Call call{module_, id, operands, captures};
+    return runKernel(call);
+  };
+  LaneList out(results);
+  if (uniform) {
+    llvm::SmallVector<Tensor, 4> operands;
+    for (Lanes& l : in) operands.push_back(l.copies.empty() ? nullptr : std::move(l.copies[0]));
+    Outcome one = runOne(team.devices.front(), operands);
+    if (!one) return one.takeError();
+    for (size_t r = 0; r < results; ++r) out[r] = Lanes(std::move((*one)[r]));
+    return out;
+  }
+  for (Lanes& l : out) l.copies.resize(devices_);
+  std::vector<std::optional<llvm::Error>> errors(team.devices.size());
+  const auto lane = [&](size_t i) {
+    const int64_t device = team.devices[i];
+    llvm::SmallVector<Tensor, 4> operands;
+    for (Lanes& l : in) operands.push_back(l.copies.size() > 1 ? std::move(l.copies[device]) : l.at(device));
+    Outcome one = runOne(device, operands);
+    if (!one) {
+      errors[i].emplace(one.takeError());
+      return;
+    }
+    for (size_t r = 0; r < results; ++r) out[r].copies[device] = std::move((*one)[r]);
+  };
+  if (elements * static_cast<int64_t>(team.devices.size()) < kParallelElements) {
+    for (size_t i = 0; i < team.devices.size(); ++i) lane(i);
+  } else {
+    parallelFor(team.devices.size(), lane);
+  }
+  std::optional<llvm::Error> first;
+  for (auto& e : errors) {
+    if (!e) continue;
+    if (!first) {
+      first.emplace(std::move(*e));
+    } else {
+      llvm::consumeError(std::move(*e));
+    }
+  }
+  if (first) return std::move(*first);
+  return out;
+}
+
+Lanes Interpreter::deviceNumber(hlo::OpId id) const {
+  const int64_t partitions = std::max<int64_t>(1, devices_ / std::max<int64_t>(1, module_.num_replicas));
+  const bool replica = module_.op(id).opcode == Opcode::replica_id;
+  Lanes out;
+  for (int64_t d = 0; d < devices_; ++d) {
+    Tensor t = makeTensor(ElementType::kU32, {});
+    *t->data<uint32_t>() = static_cast<uint32_t>(replica ? d / partitions : d % partitions);
+    out.copies.push_back(std::move(t));
+  }
+  return out;
+}
+
+}  // namespace tpu::eval

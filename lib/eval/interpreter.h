@@ -1,0 +1,94 @@
+// Runs functions on all devices in lock step.
+//
+// A value is held once where it is the same on all devices that run, else once per device. Regions are interpreted for
+// the devices of a Team together; where a predicate differs, each side goes on with a smaller team and the results are joined.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernel.h"
+
+namespace tpu::eval {
+
+/// A value on all devices: one copy for all, or one per device (indexed by device; empty for those outside the team
+/// that made it). A token has no copies; a tuple has elements instead.
+struct Lanes {
+  llvm::SmallVector<Tensor, 1> copies;
+  std::shared_ptr<std::vector<Lanes>> tuple;
+
+  Lanes() = default;
+  explicit Lanes(Tensor t) : copies{std::move(t)} {}
+  bool uniform() const { return copies.size() <= 1; }
+  Tensor at(int64_t device) const {
+    return copies.empty() ? nullptr : copies.size() == 1 ? copies[0] : copies[device];
+  }
+};
+using LaneList = std::vector<Lanes>;
+using LanesOutcome = llvm::Expected<LaneList>;
+
+/// The devices that execute an op, ascending.
+struct Team {
+  std::vector<int64_t> devices;
+  bool has(int64_t device) const;
+};
+
+/// A set of devices that a collective joins, in order of their position in it.
+using DeviceGroup = std::vector<int64_t>;
+
+class Interpreter {
+ public:
+  Interpreter(const hlo::Module& module, DiagnosticSink* sink);
+  int64_t numDevices() const { return devices_; }
+  LanesOutcome runFunction(hlo::FuncId func, LaneList args, const Team& team);
+  Team everyone() const;
+  /// Position of a device in a mesh (they differ where the mesh lists its devices in another order).
+  int64_t positionIn(const hlo::Mesh& mesh, int64_t device) const;
+
+ private:
+  // Which values of a region are used for the last time where.
+  struct Plan {
+    std::vector<hlo::ValueId> unused_args;
+    struct Step {
+      std::vector<hlo::ValueId> before, after;  // dropped before the op runs (its operands), or after
+    };
+    std::vector<Step> steps;
+  };
+
+  LanesOutcome runRegion(hlo::RegionId region, LaneList args, const Team& team);
+  LanesOutcome runOp(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runKernelOnLanes(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runControl(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runWhile(hlo::OpId op, LaneList carried, const Team& team);
+  LanesOutcome runBranches(hlo::OpId op, const Lanes& index, const Team& team);
+  LanesOutcome runCall(hlo::OpId op, llvm::StringRef callee, LaneList in, const Team& team);
+  LanesOutcome runManual(hlo::OpId op, LaneList in, const Team& team);
+  // One result of a manual computation from its parts; for a nested one the value of each group of devices.
+  Lanes assembleManual(hlo::OpId op, const Lanes& parts, const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> dims,
+                       llvm::ArrayRef<hlo::AxisRef> manual, const hlo::Mesh& mesh, const Team& team, bool outermost);
+  void warnIfDifferent(hlo::OpId op, const Lanes& parts, int64_t first, int64_t second);
+  LanesOutcome runCustomCall(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runCollective(hlo::OpId op, LaneList in, const Team& team);
+  Lanes deviceNumber(hlo::OpId op) const;
+  const Plan& planOf(hlo::RegionId region);
+  void collectUses(hlo::OpId op, std::vector<hlo::ValueId>& out) const;
+  llvm::StringRef locOf(hlo::OpId op) const { return module_.loc(module_.op(op).loc); }
+
+  const hlo::Module& module_;
+  DiagnosticSink* sink_;
+  int64_t devices_;
+  int manual_depth_ = 0;                       // nesting of manual computations
+  std::vector<Lanes> values_;                  // by value id
+  std::vector<std::unique_ptr<Plan>> plans_;   // by region id
+  std::vector<Tensor> literals_;               // by literal id
+  std::vector<bool> running_;                  // functions on the call stack
+};
+
+/// Joins what parts of a team computed: each part's lanes for its own devices.
+LaneList joinParts(int64_t devices, llvm::ArrayRef<std::pair<Team, LaneList>> parts);
+
+/// The groups of a collective, from its mesh axes or its lists of replicas.
+llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& interpreter, const hlo::Module& module,
+                                                          hlo::OpId op);
+
+}  // namespace tpu::eval
