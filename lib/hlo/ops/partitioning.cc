@@ -6,6 +6,7 @@ namespace {
 
 llvm::Error needRankOf(OpCheck& c, ShardingId id, const Type& type) {
   if (!id) return llvm::Error::success();
+  if (c.m.meshes[c.m.sharding(id).mesh.v].maximal_device >= 0) return llvm::Error::success();
   size_t dims = c.m.sharding(id).dims.size();
   if (type.kind == TypeKind::kTensor && dims != type.dims.size())
     return tpu::fail(Code::kShardingMisfit, c.m.loc(c.op.loc),
