@@ -4,9 +4,11 @@
 #include <cstring>
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 #include "tpu/asm/assembly.h"
 #include "tpu/asm/check.h"
+#include "tpu/asm/describe.h"
 #include "tpu/asm/object.h"
 #include "tpu/asm/program_document.h"
 
@@ -223,6 +225,14 @@ TEST(Object, DamageBehindTheChecksum) {
     }
   }
   EXPECT_GT(accepted, 0);
+}
+
+// man/tpu-isa.7 is what tpu-asm --describe=man prints; after a change of the tables write it anew with
+// build/bin/tpu-asm --describe=man -o man/tpu-isa.7
+TEST(Describe, ManPageIsFresh) {
+  auto file = llvm::MemoryBuffer::getFile(TPU_SOURCE_DIR "/man/tpu-isa.7");
+  ASSERT_TRUE(static_cast<bool>(file));
+  EXPECT_TRUE((*file)->getBuffer() == describeInstructions(DescribeForm::kMan)) << "man/tpu-isa.7 is stale";
 }
 
 TEST(Document, ErrorsStandInTheDocument) {
