@@ -49,8 +49,8 @@ struct Func {
   bool entered_by_call = false;                   // first instruction saves the link register
   int32_t kernel = -1;                            // row of llo::Module::kernels, -1: driver
   std::vector<uint32_t> op_locs;                  // op slot -> row of Module::locs
-  int64_t vmem_spill_base = 0, vmem_spill_limit = 0;   // VMEM bytes that spilled vectors may take
-  int64_t vmem_spill_end = 0;                          // taken
+  int64_t vmem_spill_limit = 0;                   // VMEM addresses below it may hold spilled vectors
+  int64_t vmem_spill_end = 0;                     // where the next one goes
 };
 
 inline int classIndex(isa::RegClass cls) { return static_cast<int>(cls); }
