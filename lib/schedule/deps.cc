@@ -167,7 +167,7 @@ void Builder::matrix(int node, int round) {
   const int here = at(node, round);
   if (slot == isa::Slot::kXlu) {
     XluState& x = xlu_[i.operands[0].reg];
-    edgeAt(x.last, here, 1, 1);
+    if (x.last >= 0) edgeAt(x.last, here, machine_.interval(insn(x.last % n_).op), 1);
     x.last = here;
     if (i.op == Opcode::vxpose) x.transposed.push_back(here);
     if (i.op == Opcode::vxpose_go) {
@@ -193,7 +193,7 @@ void Builder::matrix(int node, int round) {
   }
   if (isMatPush(i.op)) {
     const int stage = static_cast<int>(i.operands[2].imm & 1);
-    edgeAt(m.last_push, here, 1, 1);
+    if (m.last_push >= 0) edgeAt(m.last_push, here, machine_.interval(insn(m.last_push % n_).op), 1);
     edgeAt(m.latch_of[stage], here, machine_.interval(Opcode::vlatch), 1);
     m.staged[stage].push_back(here);
     m.last_push = here;
@@ -210,7 +210,7 @@ void Builder::matrix(int node, int round) {
     return;
   }
   edgeAt(m.latch, here, machine_.latency(Opcode::vlatch), 1);
-  edgeAt(m.last_mul, here, 1, 1);
+  if (m.last_mul >= 0) edgeAt(m.last_mul, here, machine_.interval(insn(m.last_mul % n_).op), 1);
   m.last_mul = here;
   m.since_latch.push_back(here);
   if (isAccumulate(i.op)) {
@@ -283,10 +283,11 @@ bool Builder::fifo(const std::vector<int>& pushes, const std::vector<int>& pops,
   std::vector<int> distinct;   // pushing instructions in order
   for (int p : pushes)
     if (distinct.empty() || distinct.back() != p) distinct.push_back(p);
-  for (size_t k = 1; k < distinct.size(); ++k) edge(distinct[k - 1], distinct[k], 0, 1, 1);
+  auto apart = [&](int push) { return machine_.unit(code_[push].insn) >= 0 ? machine_.interval(code_[push].insn.op) : 1; };
+  for (size_t k = 1; k < distinct.size(); ++k) edge(distinct[k - 1], distinct[k], 0, apart(distinct[k - 1]), 1);
   for (int k = 1; k < count; ++k) edge(pops[k - 1], pops[k], 0, 1, 1);
   if (loop_) {
-    edge(distinct.back(), distinct.front(), 1, 1, 1);
+    edge(distinct.back(), distinct.front(), 1, apart(distinct.back()), 1);
     edge(pops.back(), pops.front(), 1, 1, 1);
   }
   for (int k = 0, first = 0; k < count; ++k) {

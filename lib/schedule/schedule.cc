@@ -6,6 +6,7 @@
 
 #include "address.h"
 #include "list.h"
+#include "modulo.h"
 #include "pipeline.h"
 #include "place.h"
 #include "regalloc.h"
@@ -94,6 +95,18 @@ llvm::Error unitsPass(State& s) {
   return llvm::Error::success();
 }
 
+llvm::Error pipelinePass(State& s) {
+  Work& work = *s.work;
+  work.unpipelined = work.funcs;
+  for (size_t f = 0; s.options.modulo && f < work.funcs.size(); ++f) {
+    PipelineStats stats;
+    pipelineLoops(work.funcs[f], work.machine, &stats);
+    s.stats.functions[f].loops_pipelined = stats.pipelined;
+    s.stats.functions[f].loops_plain = stats.plain;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error allocatePass(State& s) {
   Work& work = *s.work;
   for (size_t f = 0; f < work.funcs.size(); ++f) {
@@ -101,6 +114,13 @@ llvm::Error allocatePass(State& s) {
     AllocStats alloc;
     bool unfix = false;
     if (llvm::Error e = allocateRegisters(func, work.ctx, work.machine, &alloc, &unfix)) return e;
+    if (unfix) {
+      FunctionStats& stats = s.stats.functions[f];
+      stats.loops_plain += stats.loops_pipelined;
+      stats.loops_pipelined = 0;
+      func = work.unpipelined[f];
+      if (llvm::Error e = allocateRegisters(func, work.ctx, work.machine, &alloc, &unfix)) return e;
+    }
     std::copy(alloc.spilled, alloc.spilled + kNumClasses, s.stats.functions[f].spilled.begin());
     work.ctx.vmem_end = std::max(work.ctx.vmem_end, func.vmem_spill_end);
     s.stats.functions[f].vmem_bytes = func.vmem_spill_end;
@@ -147,6 +167,7 @@ constexpr Pass<State> kPasses[] = {
     {"expand", "turn tile pipelines, loops, calls and transfers into machine code", expandPass},
     {"simplify", "fold constants and addresses, remove what is not used", simplifyPass},
     {"units", "give virtual matrix and cross-lane units physical ones", unitsPass},
+    {"pipeline", "software-pipeline innermost loops", pipelinePass},
     {"allocate", "give virtual registers physical ones, spill what does not fit", allocatePass},
     {"bundle", "order each block into bundles", bundlePass},
     {"emit", "lay out the program", emitPass},
