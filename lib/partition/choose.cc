@@ -165,6 +165,7 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
   // The usual case: everybody agrees and nothing moves.
   if (agree && partialAxes(rule, all).empty()) {
     bool same = true;
+    for (size_t f = 0; f < all.size(); ++f) same &= all[f].empty() || rule.factors[f].kind != FactorKind::kNeighbour;
     for (const TensorView& t : operands) same &= t.free || layoutFor(rule, *t.map, all) == t.layout;
     for (const TensorView& t : results) same &= layoutFor(rule, *t.map, all) == t.layout;
     if (same) return {all, 0};

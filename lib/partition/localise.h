@@ -48,6 +48,9 @@ class Localiser {
   hlo::ValueId inRange(llvm::ArrayRef<int64_t> dims, int64_t dim, hlo::ValueId offset, int64_t from, int64_t to);
   /// Replaces padding along `dim` of the original operand `v` by `fill`; `local` itself where it has none.
   hlo::ValueId maskPadding(hlo::ValueId v, hlo::ValueId local, int64_t dim, hlo::ValueId fill);
+  /// The elements [start, start + length) of the whole dimension where this device has them, zero elsewhere: partial results
+  /// of which exactly one device has each.
+  hlo::ValueId ownPart(hlo::ValueId v, int64_t dim, hlo::ValueId start, int64_t length, sharding::AxesRef axes);
   hlo::ValueId padTo(hlo::ValueId v, int64_t dim, int64_t size);
   hlo::ValueId padDim(hlo::ValueId v, int64_t dim, int64_t low, int64_t high, hlo::ValueId fill);
 

@@ -305,11 +305,25 @@ llvm::Error Localiser::dynamicSliceOp(OpId id) {
   ValueId x = m_.op(id).operands[0];
   Layout l = layout(x);
   llvm::SmallVector<int64_t, 6> sizes(m_.getInts(id, AttrKey::slice_sizes));
-  keep(id);
-  // Sharded dimensions are taken whole: their start clamps to 0, and the own part is the result.
+  const hlo::Dims whole = globalType(x).dims;
+  ValueId v = current(x);
+  llvm::SmallVector<ValueId, 6> starts;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    if (!l.dims[d].empty()) sizes[d] = m_.typeOf(current(x)).dims[d];
+    ValueId start = current(m_.op(id).operands[1 + d]);
+    if (!l.dims[d].empty() && whole[d] != sizes[d]) {
+      // Clamp on the whole size, before going local.
+      hlo::TypeId scalar = m_.value(start).type;
+      start = b_.convert(b_.clamp(b_.splatInt(scalar, 0), start, b_.splatInt(scalar, whole[d] - sizes[d])), ElementType::kS32);
+      v = ownPart(v, d, start, sizes[d], l.dims[d]);
+      start = b_.zeros(scalar);
+    } else if (!l.dims[d].empty()) {
+      sizes[d] = m_.typeOf(v).dims[d];  // taken whole: the start clamps to 0, and the own part is the result
+    }
+    starts.push_back(start);
   }
+  keep(id);
+  m_.op(id).operands[0] = v;
+  for (size_t d = 0; d < starts.size(); ++d) m_.op(id).operands[1 + d] = starts[d];
   m_.setInts(id, AttrKey::slice_sizes, sizes);
   return llvm::Error::success();
 }

@@ -60,6 +60,19 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
   return b_.select(in, out, b_.broadcastScalar(fill, dims));
 }
 
+ValueId Localiser::ownPart(ValueId v, int64_t dim, ValueId start, int64_t length, AxesRef axes) {
+  // Widened by the box on both sides, the own shard contains the box wherever it overlaps.
+  int64_t c = m_.typeOf(v).dims[dim];
+  ValueId zero = b_.scalarInt(m_.typeOf(v).element, 0);
+  ValueId relative = b_.subtract(start, affine(axes, c, 0));  // of the box against the own shard
+  ValueId wide = padDim(v, dim, length, length, zero);
+  llvm::SmallVector<ValueId, 6> starts(m_.typeOf(v).rank(), s32(0));
+  llvm::SmallVector<int64_t, 6> sizes(m_.typeOf(v).dims.begin(), m_.typeOf(v).dims.end());
+  starts[dim] = b_.clamp(s32(0), b_.add(relative, s32(length)), s32(c + length));
+  sizes[dim] = length;
+  return b_.dynamicSlice(wide, starts, sizes);
+}
+
 namespace {
 
 ValueId zeroOf(hlo::Builder& b, ValueId v) { return b.scalarInt(b.m.typeOf(v).element, 0); }
@@ -76,7 +89,11 @@ llvm::Error Localiser::sliceOp(OpId id) {
   if (stride.empty()) stride.assign(from.size(), 1);
   bool trivial = true;
   for (size_t d = 0; d < from.size(); ++d) {
-    if (!l.dims[d].empty()) {
+    if (!l.dims[d].empty() && layout(result).dims[d].empty()) {
+      v = ownPart(v, d, s32(start[d]), (to[d] - 1) * stride[d] + 1, l.dims[d]);
+      start[d] = 0;
+      limit[d] = m_.typeOf(v).dims[d];
+    } else if (!l.dims[d].empty()) {
       if (from[d] != to[d]) {
         Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
         v = fetch(v, d, w, l.dims[d], zeroOf(b_, v));

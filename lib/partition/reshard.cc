@@ -7,6 +7,7 @@
 #include "context.h"
 #include "llvm/ADT/DenseMap.h"
 #include "tpu/hlo/analysis.h"
+#include "tpu/sharding/reducer.h"
 #include "tpu/sharding/text.h"
 
 namespace tpu::partition {
@@ -45,11 +46,62 @@ class Resharder {
     free_ = ctx_.propagated->free;
     lists_.resize(m_.numRegions(), nullptr);
     indexOrigins();
+    countUses();
     region(m_.func(m_.entry).body);
+    hlo::eliminateDeadCode(m_);
+    foldChains();
+    hlo::eliminateDeadCode(m_);
     return llvm::Error::success();
   }
 
  private:
+  void countUses() {
+    uses_ = std::make_unique<std::vector<uint32_t>>(m_.numValues(), 0);
+    walkPartitioned(m_, m_.func(m_.entry).body, [&](OpId id) {
+      for (ValueId v : m_.op(id).operands) ++(*uses_)[v.v];
+      for (RegionId inner : m_.op(id).regions) {
+        if (hasPartitionedRegions(m_.op(id).opcode)) continue;
+        hlo::walk(m_, inner, [&](OpId k) {
+          for (ValueId v : m_.op(k).operands) ++(*uses_)[v.v];
+        });
+      }
+    });
+  }
+
+  /// A reshard that is only resharded again: go from its source directly where that is cheaper.
+  void foldChains() {
+    std::vector<llvm::SmallVector<OpId, 2>> users(m_.numValues());
+    std::vector<OpId> reshards;
+    hlo::walk(m_, [&](OpId id) {
+      if (m_.op(id).opcode == Opcode::sdy_reshard) reshards.push_back(id);
+      for (ValueId v : m_.op(id).operands) users[v.v].push_back(id);
+    });
+    for (OpId id : reshards) {
+      ValueId source = m_.op(id).operands[0], middle = m_.op(id).results[0];
+      const hlo::Type& type = m_.typeOf(middle);
+      bool only = !users[middle.v].empty();
+      double through = planCost(type, source, middle), direct = 0;
+      for (OpId u : users[middle.v]) {
+        only &= m_.op(u).opcode == Opcode::sdy_reshard;
+        if (!only) break;
+        through += planCost(type, middle, m_.op(u).results[0]);
+        direct += planCost(type, source, m_.op(u).results[0]);
+      }
+      if (!only || direct >= through) continue;
+      for (OpId u : users[middle.v]) {
+        m_.op(u).operands[0] = source;
+        users[source.v].push_back(u);
+        for (hlo::Why& w : m_.whys) {
+          if (w.op == u) w.before = text(layout(source));
+        }
+      }
+      users[middle.v].clear();
+    }
+  }
+  double planCost(const hlo::Type& type, ValueId from, ValueId to) {
+    return ctx_.plans(m_).plan(type.dims, elementBits(type.element), layout(from), layout(to)).cost;
+  }
+
   // ---------------------------------------------------------------- values
   ValueId current(ValueId v) const { return v.v < map_.size() && map_[v.v] ? map_[v.v] : v; }
   void replace(ValueId from, ValueId to) {
@@ -182,6 +234,7 @@ class Resharder {
       case Opcode::sdy_reshard:
       case Opcode::sdy_propagation_barrier: return requestOp(id, r);
       case Opcode::sdy_sharding_group: return;
+      case Opcode::optimization_barrier: return barrierOp(id, r);
       default: return plainOp(id, r);
     }
   }
@@ -195,6 +248,16 @@ class Resharder {
     replace(result, v);
   }
 
+  /// Each value passes through in its own sharding.
+  void barrierOp(OpId id, RegionId r) {
+    for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
+      ValueId v = require(m_.op(id).operands[i], layout(m_.op(id).results[i]), r,
+                          {"result", id, m_.op(id).loc, "the value is used in another sharding behind this barrier", "give it that sharding before"});
+      m_.op(id).operands[i] = v;
+    }
+    out(r).push_back(id);
+  }
+
   void plainOp(OpId id, RegionId r) {
     size_t n = m_.op(id).operands.size(), k = m_.op(id).results.size();
     bool all_free = k > 0;
@@ -204,17 +267,19 @@ class Resharder {
       out(r).push_back(id);
       return;
     }
-    const OpRule& rule = ruleOf(id);
-    llvm::SmallVector<TensorView, 4> operands(n), results(k);
-    for (size_t i = 0; i < n; ++i) {
-      ValueId original = m_.op(id).operands[i], v = current(original);
-      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), isFree(original)};
+    if (sumOfPartials(id, r)) return;
+    const OpRule* chosen = &ruleOf(id);
+    Choice choice = chooseBy(id, *chosen);
+    OpRule other;
+    for (int variant = 1; variant < sharding::numVariants(m_.op(id).opcode) && choice.cost > 0; ++variant) {
+      OpRule candidate = sharding::ruleFor(m_, id, variant);
+      Choice c = chooseBy(id, candidate);
+      if (c.cost >= choice.cost) continue;
+      choice = std::move(c);
+      other = std::move(candidate);
+      chosen = &other;
     }
-    for (size_t i = 0; i < k; ++i) {
-      ValueId v = m_.op(id).results[i];
-      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), false};
-    }
-    Choice choice = chooser_.choose(id, rule, operands, results);
+    const OpRule& rule = *chosen;
     Axes partial = Chooser::partialAxes(rule, choice.axes);
     bool joint = k > 1;  // several results are combined together, by the op's own expansion
     for (size_t i = 0; i < n; ++i) {
@@ -235,6 +300,59 @@ class Resharder {
       ShardingId want_id = internLayout(m_, ctx_.mesh, wanted);
       replace(v, emitReshard(v, made, wanted, want_id, r, resultCause(id, i, !made.unreduced.empty())));
     }
+  }
+
+  Choice chooseBy(OpId id, const OpRule& rule) {
+    size_t n = m_.op(id).operands.size(), k = m_.op(id).results.size();
+    llvm::SmallVector<TensorView, 4> operands(n), results(k);
+    for (size_t i = 0; i < n; ++i) {
+      ValueId original = m_.op(id).operands[i], v = current(original);
+      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), isFree(original)};
+    }
+    for (size_t i = 0; i < k; ++i) {
+      ValueId v = m_.op(id).results[i];
+      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), false};
+    }
+    return chooser_.choose(id, rule, operands, results);
+  }
+
+  /// The partial value from which a value was just reduced, where nothing else reads the reduced one.
+  ValueId partialOf(ValueId original) const {
+    if (original.v >= uses_->size() || (*uses_)[original.v] != 1) return ValueId();
+    ValueId v = current(original);
+    OpId def = m_.value(v).def;
+    if (!def || m_.op(def).opcode != Opcode::sdy_reshard) return ValueId();
+    ValueId source = m_.op(def).operands[0];
+    ShardingId s = m_.value(source).sharding;
+    return s && !m_.sharding(s).unreduced.empty() && isSum(source) ? source : ValueId();
+  }
+
+  bool isSum(ValueId v) const {
+    const hlo::Op& op = m_.op(m_.value(v).def);
+    switch (op.opcode) {
+      case Opcode::dot_general: case Opcode::dot: case Opcode::convolution: case Opcode::add: case Opcode::subtract: return true;
+      case Opcode::reduce: case Opcode::scatter: return sharding::reducerOf(m_, op.regions[0]) == Opcode::add;
+      default: return false;
+    }
+  }
+
+  /// a + b of two partial sums over the same axes is one partial sum: it is reduced once.
+  bool sumOfPartials(OpId id, RegionId r) {
+    Opcode opcode = m_.op(id).opcode;
+    if (opcode != Opcode::add && opcode != Opcode::subtract) return false;
+    ValueId a = partialOf(m_.op(id).operands[0]), b = partialOf(m_.op(id).operands[1]);
+    if (!a || !b || m_.op(id).operands[0] == m_.op(id).operands[1] || layout(a) != layout(b)) return false;
+    ValueId result = m_.op(id).results[0];
+    Layout made = layout(a), wanted = layout(result);
+    m_.op(id).operands[0] = a;
+    m_.op(id).operands[1] = b;
+    out(r).push_back(id);
+    setLayout(result, made);
+    OpId first = m_.value(a).def;
+    replace(result, emitReshard(result, made, wanted, internLayout(m_, ctx_.mesh, wanted), r,
+                                {"contract-dim", id, contractedAt(first), "the sum of partial results, reduced once",
+                                 "shard the result over the same axes for a reduce_scatter"}));
+    return true;
   }
 
   int bits(ValueId v) const { return elementBits(m_.typeOf(v).element); }
@@ -427,6 +545,7 @@ class Resharder {
   std::vector<llvm::SmallVector<Layout, 8>> returns_;
   llvm::DenseMap<Slot, Slot> origin_;
   OpRule scratch_;
+  std::unique_ptr<std::vector<uint32_t>> uses_;
 };
 
 }  // namespace
