@@ -67,6 +67,7 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
     m.acc_ready.assign(of.mrb_entries, 0);
   }
   mxu_busy.assign(of.mxus, 0);
+  mxu_until = mxu_busy;
   profile.assign(decoded.bundles.size(), {});
   kernel_stalls.assign(decoded.kernels.size(), {});
   kernel_calls.assign(decoded.kernels.size(), 0);

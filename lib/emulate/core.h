@@ -126,7 +126,7 @@ class Core {
   std::vector<Profile> profile;                                   // per bundle
   std::vector<std::array<int64_t, kNumStalls>> kernel_stalls;     // cycles
   std::vector<int64_t> kernel_calls;
-  std::vector<int64_t> mxu_busy;
+  std::vector<int64_t> mxu_busy, mxu_until;                       // cycles with rows; end of the last of them
   int64_t start_cycle = 0, end_cycle = 0;
   int64_t skipped = 0;                                            // predicated off
 

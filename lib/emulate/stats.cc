@@ -46,6 +46,8 @@ class Accounts {
     out.start_cycle = core.start_cycle;
     out.end_cycle = core.end_cycle;
     out.mxu_busy = core.mxu_busy;
+    for (size_t m = 0; m < out.mxu_busy.size(); ++m)  // rows nobody waited for may still be running at the end
+      out.mxu_busy[m] -= std::max<int64_t>(0, core.mxu_until[m] - core.end_cycle);
     out.hbm_read_bytes = per.hbm_read;
     out.hbm_write_bytes = per.hbm_write;
     out.dma_starts = per.dma_starts;

@@ -5,53 +5,30 @@
 
 #include "gtest/gtest.h"
 #include "llvm/ADT/StringExtras.h"
+#include "tpu/asm/assembly.h"
 #include "tpu/emulate/emulate.h"
 #include "tpu/isa/dma.h"
 #include "tpu/target/chip.h"
 
 namespace tpu::emulate::testing {
 
+inline isa::Program programFrom(const std::string& text) {
+  auto program = assembly::assemble(text, "test");
+  EXPECT_TRUE(static_cast<bool>(program)) << llvm::toString(program.takeError());
+  return program ? std::move(*program) : isa::Program();
+}
 inline isa::Program programOf(llvm::StringRef target, const std::string& text, int64_t devices = 1) {
-  auto parsed = target::parseTarget(target);
-  EXPECT_TRUE(static_cast<bool>(parsed)) << llvm::toString(parsed.takeError());
-  isa::Program program;
-  program.target = parsed->text;
-  program.chip_json = parsed->chip.json;
-  program.devices = devices;
-  program.locs = {""};
-  std::vector<std::string> labels;
-  std::vector<std::pair<std::string, int64_t>> places;
-  llvm::SmallVector<llvm::StringRef> lines;
-  llvm::StringRef(text).split(lines, '\n', -1, false);
-  for (llvm::StringRef line : lines) {
-    line = line.split('#').first.trim();
-    if (line.empty()) continue;
-    if (line.ends_with(":")) {
-      places.emplace_back(line.drop_back().str(), static_cast<int64_t>(program.bundles.size()));
-      continue;
-    }
-    isa::Bundle bundle;
-    llvm::SmallVector<llvm::StringRef> parts;
-    line.split(parts, ';', -1, false);
-    for (llvm::StringRef part : parts) {
-      if (part.trim() == "nop") continue;
-      auto insn = isa::parse(part.trim(), "test", &labels);
-      EXPECT_TRUE(static_cast<bool>(insn)) << part.str() << ": " << llvm::toString(insn.takeError());
-      bundle.insns.push_back({*insn, 0, 0});
-    }
-    program.bundles.push_back(std::move(bundle));
-  }
-  for (isa::Bundle& b : program.bundles)
-    for (isa::PlacedInstruction& p : b.insns)
-      for (isa::Operand& o : p.insn.operands) {
-        if (o.kind != isa::Operand::kLabel) continue;
-        for (const auto& [name, at] : places)
-          if (name == labels[static_cast<size_t>(o.imm)]) {
-            o.imm = at;
-            break;
-          }
-      }
-  return program;
+  return programFrom((".target " + target + "\n.devices " + llvm::Twine(devices) + "\n.autoloc off\n" + text).str());
+}
+/// A chip that differs from v5e in some fields, given as the inside of a JSON object.
+inline target::Chip chipWith(const std::string& fields) {
+  auto chip = target::parseChip("{\"format\":\"tpu-chip\",\"version\":1,\"name\":\"mine\",\"base\":\"v5e\"" + fields + "}", "mine.json");
+  EXPECT_TRUE(static_cast<bool>(chip)) << fields << ": " << llvm::toString(chip.takeError());
+  return chip ? std::move(*chip) : target::Chip();
+}
+inline isa::Program programFor(const std::string& fields, llvm::StringRef box, const std::string& text, int64_t devices = 1) {
+  return programFrom((".chip\n" + chipWith(fields).json + "\n.endchip\n.target mine:" + box + "\n.devices " + llvm::Twine(devices) +
+                      "\n.autoloc off\n" + text).str());
 }
 
 /// A row of a table of transfers: what stands in the SMEM descriptor.

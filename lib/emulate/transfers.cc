@@ -159,7 +159,7 @@ void ChipSim::startTransfer(Core& core, const Op& op) {
     return core.fail(op, tpu::Code::kEmuBadTransfer, "no links lead to device " + llvm::Twine(t->dest_device));
   t->queue = queueOf(core, *t);
   t->id = next_transfer_++;
-  t->issue = core.t * kTicksPerCycle;
+  t->issue = (core.t + op.latency) * kTicksPerCycle;
   if (to_chip != index_) t->info = std::make_shared<const Transfer>(*t);
   std::string conflict;
   if (!claim(core.local, t, true, &conflict)) return core.fail(op, tpu::Code::kEmuOwnership, conflict);

@@ -11,7 +11,7 @@
 //   - vmatpush: an earlier latch of that staging register + its interval;
 //   - vmatmul: the latch before it + its latency;
 //   - vpop.mrb: everything accumulated into that entry, each at issue + latency + i * interval / n;
-//   - vxpose.go: pushes of that unit + their latency. Its entries arrive one per cycle from issue + latency on;
+//   - vxpose.go: pushes of that unit + their latency;
 //   - dma.start, sem.signal: vector and scalar stores before it + their latency. Loads see earlier stores without waiting.
 // Occupancy of a FIFO counts pops before pushes within a bundle, pushes minus pops in issue order.
 // Branches. The chip's delay bundles after a taken branch issue as usual; the target issues no earlier than branch + latency of
@@ -20,8 +20,8 @@
 // VMEM banks: an access to rows r of which m fall into one bank (row mod banks) keeps the load (or store) slots m - 1 cycles longer and
 // delays its result by as much. Rows come from the encoded stride, with the base taken as row 0; the same row twice counts once.
 //
-// Transfers. dma.start hands over at its issue; it stalls while its queue holds the chip's queue depth. Service starts no earlier
-// than issue + dma_latency and proceeds in chunks of up to 4 KiB; a chunk ends when the slowest of these has served it, each of
+// Transfers. dma.start hands over at issue + its latency; it stalls while its queue holds the chip's queue depth. Service starts no
+// earlier than dma_latency after that and proceeds in chunks of up to 4 KiB; a chunk ends when the slowest of these has served it, each of
 // which serves one at a time: the queue (one run per cycle), the chip's HBM (granules touched, at the sustained rate; granules
 // written in part count twice), the VMEM port of that direction. Semaphores change dma_done after the last chunk.
 // Between chips, chunks become packets: read as above, one ahead of the link; then each directed link serves one packet at a

@@ -174,6 +174,7 @@ bool gather(Core& c, const Op& op, int* n) {
     }
   }
   c.mxu_busy[op.unit] += op.interval;
+  c.mxu_until[op.unit] = c.t + op.interval;
   m.panels_given = panel + 1 == m.panels || m.panels == 1 ? 0 : panel + 1;
   return true;
 }
