@@ -155,7 +155,7 @@ std::string helpText(const ToolInfo& info, llvm::ArrayRef<Flag> flags, bool all)
 }
 
 std::string manPage(const ToolInfo& info, llvm::ArrayRef<Flag> flags, llvm::StringRef prose) {
-  std::string out;
+  std::string out = ".TH " + llvm::StringRef(info.name).upper() + " 1 \"\" \"tpu-toolchain\" \"TPU compiler toolchain\"\n";
   while (!prose.empty()) {
     auto [line, rest] = prose.split('\n');
     prose = rest;
