@@ -135,13 +135,23 @@ void findObjects(Func& func) {
   std::vector<char> fixed(func.num_regs[0], 0);
   for (size_t r = 0; r < func.base_object.size(); ++r)
     if (func.base_object[r] != kAnyObject) region[r] = func.base_object[r], fixed[r] = 1;
+  // A constant says nothing about a register that is also written otherwise (a pointer that starts as 0).
+  std::vector<char> varies(func.num_regs[0], 0);
+  auto isConstant = [](const isa::Instruction& i) { return i.op == Opcode::smov && i.operands[1].kind == isa::Operand::kImm; };
+  for (const Block& b : func.blocks)
+    for (const Insn& i : b.code)
+      if (i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Sd && i.insn.operands[0].virt &&
+          !isConstant(i.insn))
+        varies[i.insn.operands[0].reg] = 1;
+  for (size_t r = 0; r < region.size(); ++r)
+    if (!varies[r] && !fixed[r]) region[r] = kAnyObject;
   for (bool changed = true; changed;) {
     changed = false;
     for (const Block& b : func.blocks)
       for (const Insn& i : b.code) {
         if (i.insn.num_operands == 0 || isa::info(i.insn.op).operands[0] != isa::OperandKind::Sd) continue;
         const isa::Operand& d = i.insn.operands[0];
-        if (!d.virt || fixed[d.reg] || region[d.reg] == kAnyObject) continue;
+        if (!d.virt || fixed[d.reg] || region[d.reg] == kAnyObject || isConstant(i.insn)) continue;
         const int32_t now = regionOfResult(i.insn, region);
         if (now == kUnset || now == region[d.reg]) continue;
         region[d.reg] = region[d.reg] == kUnset ? now : kAnyObject;

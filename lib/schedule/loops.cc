@@ -149,9 +149,12 @@ class LoopPipeliner {
     const int stages = s.stages();
     const uint32_t op = loop.term.op;
     const bool dynamic = loop.trip_imm < 0;
-    std::vector<int> order(body.size());   // by cycle within the iteration
+    // By cycle within the iteration; of one cycle the older iterations first, for they read before younger ones write.
+    std::vector<int> order(body.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return s.time[a] % s.ii < s.time[b] % s.ii; });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return std::make_pair(s.time[a] % s.ii, -s.time[a]) < std::make_pair(s.time[b] % s.ii, -s.time[b]);
+    });
     const int32_t count = func_.num_regs[0]++, again = func_.num_regs[3]++;
     // 0: before the loop; 1: kernel; 2: epilogue; 3: the plain loop.
     Block start;
