@@ -4,6 +4,7 @@
 #include "modulo.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "deps.h"
 
@@ -95,11 +96,13 @@ class Scheduler {
   }
 
   bool placeOne() {
+    // Pointers advance last: wherever the accesses through one have found room, its update fits between two iterations.
     int pick = -1;
-    for (int i = 0; i < n_; ++i) {
-      if (placed_[i]) continue;
-      if (pick < 0 || slack(i) < slack(pick) || (slack(i) == slack(pick) && earliest_[i] < earliest_[pick])) pick = i;
-    }
+    auto before = [&](int a, int b) {
+      return std::make_tuple(advancesPointer(a), slack(a), earliest_[a]) < std::make_tuple(advancesPointer(b), slack(b), earliest_[b]);
+    };
+    for (int i = 0; i < n_; ++i)
+      if (!placed_[i] && (pick < 0 || before(i, pick))) pick = i;
     const int32_t from = earliest_[pick], to = latest_[pick];
     const int32_t tries = std::min<int32_t>(to - from + 1, ii_);
     const bool down = wantsLate(pick);
@@ -118,6 +121,10 @@ class Scheduler {
     return false;
   }
   int slack(int i) const { return latest_[i] - earliest_[i]; }
+  bool advancesPointer(int i) const {
+    const isa::Instruction& insn = body_[i].insn;
+    return insn.op == isa::Opcode::sadd && insn.operands[0] == insn.operands[1];
+  }
 
   // What only feeds instructions that are placed already comes as late as it may.
   bool wantsLate(int i) const {
