@@ -58,8 +58,6 @@ F tangent(F x);
 F arcTangent2(F y, F x);
 // math_root.cc
 F divide(F a, F b);
-/// a / b for a and b in [2^-60, 2^60] in magnitude.
-F divideNear(F a, F b);
 F squareRoot(F x);
 F reciprocalSquareRoot(F x);
 F cubeRoot(F x);

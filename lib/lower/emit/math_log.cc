@@ -77,7 +77,8 @@ F logOnePlus(F x) {
   const Pair sum = twoSum(x, constant(x.e, 1.0f));
   const Parts a = significand(sum.hi);
   const F f = a.m - 1.0f;
-  const F correction = sum.lo * seedRcp(sum.hi);
+  const F seed = seedRcp(sum.hi);
+  const F correction = sum.lo * (seed + seed * (1.0f - sum.hi * seed));
   const F r = (f + logTail(f, a.k * kLn2Low + correction)) + a.k * kLn2High;
   return asF(asI(orSpecial(sum.hi, r)) | signBit(x));
 }

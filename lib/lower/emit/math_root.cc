@@ -10,13 +10,6 @@ F normalizer(I exponent) { return asF(smax(0x7f000000u - exponent, 0x00400000u))
 
 }  // namespace
 
-F divideNear(F a, F b) {
-  const F y = seedRcp(b);
-  const F q = a * y;
-  const Halves u = split(q), d = split(b);
-  return q + (((a - u.hi * d.hi) - u.hi * d.lo) - u.lo * b) * y;
-}
-
 F divide(F a, F b) {
   const I ea = asI(a) & 0x7f800000u, eb = asI(b) & 0x7f800000u;
   const F x = a * normalizer(ea), d = b * normalizer(eb);
@@ -24,10 +17,10 @@ F divide(F a, F b) {
   const F q = x * y;
   const Halves u = split(q), v = split(d);
   const F refined = q + (((x - u.hi * v.hi) - u.hi * v.lo) - u.lo * d) * y;
-  // Divisors 0 and infinity, dividends infinity: the residual is NaN, the unrefined quotient is right.
-  const F r = select(ne(refined, refined), q, refined);
+  // Divisors 0 and infinity, dividends 0 and infinity: the unrefined quotient is right, its residual may be NaN.
+  const F r = select(gt(abs(refined), 0.0f), refined, q);
   // Times 2^(ea - eb), in two steps of which only the last can round.
-  const I n = ea - eb;
+  const I n = smax(ea - eb, 0x81000000u);
   const I half = sra(n, 1u) & 0xff800000u;
   return (r * asF(half + 0x3f800000u)) * asF((n - half) + 0x3f800000u);
 }
