@@ -190,10 +190,12 @@ llvm::Error fitBlocks(TileSpace& space, const target::Chip& chip, int unroll, in
   space.placeBlocks();
   for (const TiledArray& a : space.arrays) largest = std::max(largest, a.vmem_bytes);
   const int64_t target = std::clamp<int64_t>(largest / 64, 512 << 10, 2 << 20);
-  const int64_t budget = std::min<int64_t>(chip.vmem_bytes / 4 * 3, 48 << 20) - extra;
-  if (!space.chooseBlocks(budget, std::max<int64_t>(target, kRegisterBytes), unroll))
+  const int64_t share = std::min<int64_t>(chip.vmem_bytes / 4 * 3, 48 << 20);
+  if (space.chooseBlocks(share - extra, target, unroll)) return llvm::Error::success();
+  // The smallest blocks in one slot each.
+  if (space.placeBlocks() + extra > chip.vmem_bytes / 16 * 15)
     return fail(Code::kKernelTooLarge, "", "kernel " + name + ": its smallest blocks need " +
-                llvm::Twine(2 * space.placeBlocks() + extra) + " bytes of VMEM, the chip has " + llvm::Twine(chip.vmem_bytes),
+                llvm::Twine(space.placeBlocks() + extra) + " bytes of VMEM, the chip has " + llvm::Twine(chip.vmem_bytes),
                 ExitStatus::kDoesNotFit);
   return llvm::Error::success();
 }
