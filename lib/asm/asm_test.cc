@@ -209,7 +209,7 @@ TEST(Object, DamageIsRefused) {
 TEST(Object, DamageBehindTheChecksum) {
   const std::string good = llvm::cantFail(writeObject(full()));
   int accepted = 0;
-  for (size_t i = 28; i < good.size(); ++i) {
+  for (size_t i = 28; i < good.size(); i += i < 120 ? 1 : 3) {
     if (i > 200 && i < good.size() - 2500 && i % 97) continue;  // mostly the chip's text
     for (const int flip : {0x01, 0xff}) {
       std::string bad = good;
