@@ -96,9 +96,11 @@ RuleFn findRule(Opcode opcode) {
 
 }  // namespace
 
-OpRule ruleFor(const hlo::Module& m, hlo::OpId id) {
+int numVariants(Opcode opcode) { return opcode == Opcode::slice ? 2 : 1; }
+
+OpRule ruleFor(const hlo::Module& m, hlo::OpId id, int variant) {
   OpRule rule;
-  RuleInput in{m, id, m.op(id)};
+  RuleInput in{m, id, m.op(id), variant};
   emptyMaps(in, rule);
   if (RuleFn fn = findRule(in.op.opcode)) {
     fn(in, rule);

@@ -9,6 +9,7 @@ struct RuleInput {
   const hlo::Module& m;
   hlo::OpId id;
   const hlo::Op& op;
+  int variant = 0;
   const hlo::Type& operand(size_t i) const { return m.typeOf(op.operands[i]); }
   const hlo::Type& result(size_t i) const { return m.typeOf(op.results[i]); }
 };

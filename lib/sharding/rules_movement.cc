@@ -121,6 +121,8 @@ void sliceRule(const RuleInput& in, OpRule& rule) {
       int f = rule.addFactor(from.dims[d]);
       rule.operands[0][d].push_back(f);
       rule.results[0][d].push_back(f);
+    } else if (in.variant == 1) {
+      rule.operands[0][d].push_back(rule.addFactor(from.dims[d], FactorKind::kReduction));
     } else if (to.dims[d] > 1) {
       joinNeighbour(rule, to.dims[d], rule.operands[0][d], rule.results[0][d]);
     }
@@ -168,10 +170,11 @@ void dynamicSliceRule(const RuleInput& in, OpRule& rule) {
   const hlo::Type& from = in.operand(0);
   const hlo::Type& to = in.result(0);
   for (int64_t d = 0; d < from.rank(); ++d) {
-    if (from.dims[d] != to.dims[d]) continue;
-    int f = rule.addFactor(from.dims[d]);
+    // The box of a sharded dimension comes from whoever has its elements.
+    bool whole = from.dims[d] == to.dims[d];
+    int f = rule.addFactor(from.dims[d], whole ? FactorKind::kPass : FactorKind::kReduction);
     rule.operands[0][d].push_back(f);
-    rule.results[0][d].push_back(f);
+    if (whole) rule.results[0][d].push_back(f);
   }
 }
 
