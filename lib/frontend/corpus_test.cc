@@ -32,7 +32,8 @@ std::string slurp(const fs::path& path) {
   return text.str();
 }
 
-// The StableHLO texts under `part` of the shared folder, compressed ones included; empty, and said so, where it is absent.
+// The StableHLO texts under `part` of the shared folder, compressed ones included; empty, and said so, where
+// it is absent.
 std::vector<fs::path> programs(const char* part) {
   std::vector<fs::path> found;
   for (const char* shared : {"../shared", "../../shared"}) {
@@ -40,7 +41,8 @@ std::vector<fs::path> programs(const char* part) {
     if (!fs::exists(root)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       std::string name = entry.path().filename().string();
-      if (llvm::StringRef(name).ends_with(".mlir") || llvm::StringRef(name).ends_with(".mlir.zst")) found.push_back(entry.path());
+      if (llvm::StringRef(name).ends_with(".mlir") || llvm::StringRef(name).ends_with(".mlir.zst"))
+        found.push_back(entry.path());
     }
     break;
   }
@@ -115,7 +117,8 @@ TEST(Conformance, EveryProgramIsReadOrRefusedByName) {
       auto module = readProgram(part, path.filename().string(), quiet);
       if (module) continue;
       for (const Diagnostic& d : takeDiagnostics(module.takeError())) {
-        bool foreign = d.code == Code::kUnknownOp && (llvm::StringRef(d.text).contains("interpreter.") || llvm::StringRef(d.text).contains("chlo.mulhi"));
+        bool foreign = d.code == Code::kUnknownOp && (llvm::StringRef(d.text).contains("interpreter.") ||
+                                                      llvm::StringRef(d.text).contains("chlo.mulhi"));
         EXPECT_TRUE(foreign) << path.string() << "\n  " << d.loc << ": " << d.text;
       }
     }

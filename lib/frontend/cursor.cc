@@ -12,7 +12,8 @@ namespace tpu::frontend {
 bool Cursor::integer(int64_t& value) {
   blanks();
   auto [rest, status] = std::from_chars(p, end, value);
-  if (status != std::errc()) return error(status == std::errc::result_out_of_range ? "integer out of range" : "expected an integer");
+  if (status != std::errc())
+    return error(status == std::errc::result_out_of_range ? "integer out of range" : "expected an integer");
   p = rest;
   return true;
 }
@@ -49,12 +50,16 @@ bool Cursor::string(std::string& value) {
       continue;
     }
     char c = raw[++i];
-    if (c == 'n') value += '\n';
-    else if (c == 't') value += '\t';
-    else if (c == '"' || c == '\\') value += c;
+    if (c == 'n')
+      value += '\n';
+    else if (c == 't')
+      value += '\t';
+    else if (c == '"' || c == '\\')
+      value += c;
     else if (i + 1 < raw.size() && llvm::isHexDigit(c) && llvm::isHexDigit(raw[i + 1]))
       value += static_cast<char>(llvm::hexDigitValue(c) * 16 + llvm::hexDigitValue(raw[++i]));
-    else value += c;
+    else
+      value += c;
   }
   return true;
 }
@@ -129,10 +134,12 @@ bool Cursor::error(Code code, const char* at, const llvm::Twine& text) {
   diagnostic_.loc = locate(at);
   diagnostic_.text = text.str();
   if (code == Code::kSyntaxError) {
-    if (at == end) diagnostic_.text += ", found the end of the text";
+    if (at == end)
+      diagnostic_.text += ", found the end of the text";
     else if (at == p) {
       llvm::StringRef rest(at, static_cast<size_t>(end - at));
-      diagnostic_.text += ", found '" + rest.take_until([](char c) { return c == '\n'; }).take_front(20).rtrim().str() + "'";
+      diagnostic_.text +=
+          ", found '" + rest.take_until([](char c) { return c == '\n'; }).take_front(20).rtrim().str() + "'";
     }
   }
   p = end;

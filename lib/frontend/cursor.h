@@ -1,7 +1,7 @@
 // A place in a text and the small steps of reading it: blanks, words, names, numbers, strings, balanced text.
 //
-// Errors are sticky: the first one is kept and the cursor jumps to the end of the text, where every further step
-// fails, so that loops end by themselves and callers look once.
+// Errors are sticky: the first one is kept and the cursor jumps to the end of the text, where every further
+// step fails, so that loops end by themselves and callers look once.
 #pragma once
 #include <string>
 
@@ -12,7 +12,8 @@
 namespace tpu::frontend {
 
 inline bool isWordChar(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '.' || c == '-';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '.' || c == '-';
 }
 inline bool isDigit(char c) { return c >= '0' && c <= '9'; }
 inline bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -20,7 +21,8 @@ inline bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 class Cursor {
  public:
   /// `text` must stay alive and end in a NUL byte at text.end().
-  Cursor(llvm::StringRef text, llvm::StringRef filename) : p(text.data()), begin(text.data()), end(text.data() + text.size()), filename_(filename) {}
+  Cursor(llvm::StringRef text, llvm::StringRef filename)
+      : p(text.data()), begin(text.data()), end(text.data() + text.size()), filename_(filename) {}
 
   const char* p;
   const char* begin;
@@ -33,8 +35,14 @@ class Cursor {
       while (p < end && *p != '\n') ++p;
     }
   }
-  bool atEnd() { blanks(); return p == end; }
-  char peek() { blanks(); return *p; }
+  bool atEnd() {
+    blanks();
+    return p == end;
+  }
+  char peek() {
+    blanks();
+    return *p;
+  }
 
   bool accept(char c) {
     blanks();
@@ -52,7 +60,8 @@ class Cursor {
   /// A whole word.
   bool acceptWord(llvm::StringRef word) {
     blanks();
-    if (!llvm::StringRef(p, static_cast<size_t>(end - p)).starts_with(word) || isWordChar(p[word.size()])) return false;
+    if (!llvm::StringRef(p, static_cast<size_t>(end - p)).starts_with(word) || isWordChar(p[word.size()]))
+      return false;
     p += word.size();
     return true;
   }

@@ -24,7 +24,8 @@ Format sniff(llvm::StringRef bytes) {
   return Format::kUnknown;
 }
 
-llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef filename, DiagnosticSink& sink) {
+llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef filename,
+                                           DiagnosticSink& sink) {
   // A copy, so that it ends in a NUL byte whatever the caller holds.
   std::string copy = text.str();
   hlo::Module module;
@@ -33,7 +34,8 @@ llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef
   return module;
 }
 
-llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef filename, DiagnosticSink& sink) {
+llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef filename,
+                                        DiagnosticSink& sink) {
   switch (sniff(bytes)) {
     case Format::kEmpty:
       return fail(Code::kEmptyInput, filename, "the input is empty");
@@ -43,10 +45,13 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
       return fail(Code::kUnsupportedFormat, filename, "this is HLO text; StableHLO text is read");
     case Format::kUnknown:
       return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO text nor an IR document");
-    case Format::kIrDocument: case Format::kStableHlo: break;
+    case Format::kIrDocument:
+    case Format::kStableHlo:
+      break;
   }
   bool document = sniff(bytes) == Format::kIrDocument;
-  llvm::Expected<hlo::Module> module = document ? hlo::readDocument(bytes, filename) : parseStableHlo(bytes, filename, sink);
+  llvm::Expected<hlo::Module> module =
+      document ? hlo::readDocument(bytes, filename) : parseStableHlo(bytes, filename, sink);
   if (!module) return module;
   if (llvm::Error e = hlo::verify(*module)) return e;
   return module;

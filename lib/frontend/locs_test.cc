@@ -5,8 +5,11 @@ namespace tpu::frontend {
 namespace {
 
 std::string locOf(llvm::StringRef loc, llvm::StringRef before = "", llvm::StringRef after = "") {
-  std::string text = (before + "\nmodule @m {\n  func.func @main(%a: tensor<f32>) -> tensor<f32> {\n    %0 = stablehlo.abs %a : tensor<f32> " + loc +
-                      "\n    return %0 : tensor<f32> loc(\"x.py\":1:1)\n  }\n}\n" + after).str();
+  std::string text = (before +
+                      "\nmodule @m {\n  func.func @main(%a: tensor<f32>) -> tensor<f32> {\n    %0 = "
+                      "stablehlo.abs %a : tensor<f32> " +
+                      loc + "\n    return %0 : tensor<f32> loc(\"x.py\":1:1)\n  }\n}\n" + after)
+                         .str();
   hlo::Module m = accept(text);
   return m.loc(m.op(m.region(m.func(m.entry).body).ops[0]).loc).str();
 }
@@ -17,7 +20,8 @@ TEST(Locs, AreTheInnermostFilePosition) {
   EXPECT_EQ(locOf("loc(\"a.py\":3:7 to 4:9)"), "a.py:3:7");
   EXPECT_EQ(locOf("loc(\"jit(f)/dot\"(\"a.py\":3:7))"), "a.py:3:7");
   EXPECT_EQ(locOf("loc(callsite(\"in.py\":1:2 at \"out.py\":3:4))"), "in.py:1:2");
-  EXPECT_EQ(locOf("loc(callsite(\"f\"(\"in.py\":1:2) at callsite(\"mid.py\":5:6 at \"out.py\":3:4)))"), "in.py:1:2");
+  EXPECT_EQ(locOf("loc(callsite(\"f\"(\"in.py\":1:2) at callsite(\"mid.py\":5:6 at \"out.py\":3:4)))"),
+            "in.py:1:2");
   EXPECT_EQ(locOf("loc(callsite(unknown at \"out.py\":3:4))"), "out.py:3:4");
   EXPECT_EQ(locOf("loc(fused[\"name\", \"a.py\":3:7, \"b.py\":1:1])"), "a.py:3:7");
   EXPECT_EQ(locOf("loc(fused<{x = 1}>[\"a.py\":3:7])"), "a.py:3:7");
@@ -25,7 +29,9 @@ TEST(Locs, AreTheInnermostFilePosition) {
 
 TEST(Locs, AliasesMayStandBeforeAndAfter) {
   EXPECT_EQ(locOf("loc(#loc2)", "#loc1 = loc(\"a.py\":3:7)\n#loc2 = loc(\"f\"(#loc1))"), "a.py:3:7");
-  EXPECT_EQ(locOf("loc(#loc)", "", "#loc = loc(callsite(#loc9 at #loc8))\n#loc8 = loc(unknown)\n#loc9 = loc(\"a.py\":3:7)\n"), "a.py:3:7");
+  EXPECT_EQ(locOf("loc(#loc)", "",
+                  "#loc = loc(callsite(#loc9 at #loc8))\n#loc8 = loc(unknown)\n#loc9 = loc(\"a.py\":3:7)\n"),
+            "a.py:3:7");
   EXPECT_EQ(locOf("loc(#where)", "#where = loc(\"a.py\":3:7)"), "a.py:3:7");
 }
 
@@ -44,7 +50,8 @@ TEST(Locs, OneWarningSaysHowToPrintThem) {
 }
 
 TEST(Locs, CyclesAndUnknownAliasesAreRefused) {
-  EXPECT_EQ(refusal("#loc = loc(#loc1)\n#loc1 = loc(#loc)\nmodule {}"), "2:17: location refers to itself, found ')'");
+  EXPECT_EQ(refusal("#loc = loc(#loc1)\n#loc1 = loc(#loc)\nmodule {}"),
+            "2:17: location refers to itself, found ')'");
   EXPECT_EQ(refusal("func.func @main() {\n  return loc(#loc7)\n}"), "2:19: unknown location '#loc7'");
 }
 

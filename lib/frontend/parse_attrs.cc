@@ -1,5 +1,5 @@
-// Attributes of ops: known keys are read into flat (key, value) pairs, structured ones are flattened, unknown ones are
-// kept as balanced text.
+// Attributes of ops: known keys are read into flat (key, value) pairs, structured ones are flattened, unknown
+// ones are kept as balanced text.
 #include <cstring>
 
 #include "llvm/ADT/StringExtras.h"
@@ -22,14 +22,15 @@ std::optional<hlo::AttrKey> keyOf(llvm::StringRef name, hlo::Opcode opcode) {
   if (name == "mhlo.sharding") return AttrKey::mhlo_sharding;
   if (name == "mhlo.frontend_attributes") return AttrKey::frontend_attributes;
   if (name == "sdy.sharding_rule") return AttrKey::sharding_rule;
-  if (name == "handle") return AttrKey::channel_id;      // of channel_handle<handle = 1, type = 1>
+  if (name == "handle") return AttrKey::channel_id;  // of channel_handle<handle = 1, type = 1>
   if (name == "type") return AttrKey::channel_type;
   return hlo::findAttrKey(name);
 }
 
 bool isStruct(llvm::StringRef name) {
-  return name == "dimension_numbers" || name == "dot_dimension_numbers" || name == "scatter_dimension_numbers" ||
-         name == "ragged_dot_dimension_numbers" || name == "channel_handle";
+  return name == "dimension_numbers" || name == "dot_dimension_numbers" ||
+         name == "scatter_dimension_numbers" || name == "ragged_dot_dimension_numbers" ||
+         name == "channel_handle";
 }
 
 }  // namespace
@@ -60,8 +61,10 @@ bool Parser::attrEntry(OpId op, const std::string& name) {
   Opcode opcode = m.op(op).opcode;
   if (!c.accept('=')) {  // a unit attribute
     auto key = keyOf(name, opcode);
-    if (key && hlo::attrKind(*key) == AttrKind::kBool) m.setBool(op, *key, true);
-    else addExtra(op, name);
+    if (key && hlo::attrKind(*key) == AttrKind::kBool)
+      m.setBool(op, *key, true);
+    else
+      addExtra(op, name);
     return true;
   }
   if (name == "sdy.sharding") return resultShardings(op);
@@ -169,7 +172,8 @@ bool Parser::attrValue(OpId op, AttrKey key) {
   attr.key = key;
   attr.kind = hlo::attrKind(key);
   switch (attr.kind) {
-    case AttrKind::kBool: case AttrKind::kInt:
+    case AttrKind::kBool:
+    case AttrKind::kInt:
       if (!intValue(attr.i)) return false;
       break;
     case AttrKind::kFloat: {
@@ -178,7 +182,8 @@ bool Parser::attrValue(OpId op, AttrKey key) {
       std::memcpy(&attr.f, bytes, 8);
       break;
     }
-    case AttrKind::kInts: case AttrKind::kBools: {
+    case AttrKind::kInts:
+    case AttrKind::kBools: {
       Ints values;
       if (!ints(values)) return false;
       attr.ints.assign(values.begin(), values.end());
@@ -201,8 +206,10 @@ bool Parser::attrValue(OpId op, AttrKey key) {
     case AttrKind::kText:
       if (in_keyword_) {  // "algorithm = <...> : (t, t) -> t"
         if (c.accept('#')) c.word();
-        if (isLetter(*c.p)) c.word();
-        else if (!c.skipGroup()) return false;
+        if (isLetter(*c.p))
+          c.word();
+        else if (!c.skipGroup())
+          return false;
         attr.str = std::string(at, c.p);
       } else {
         attr.str = c.balanced().str();
@@ -238,7 +245,9 @@ bool Parser::attrValue(OpId op, AttrKey key) {
       attr.ints.assign(ids.begin(), ids.end());
       break;
     }
-    case AttrKind::kAxes: case AttrKind::kType: case AttrKind::kTypes:
+    case AttrKind::kAxes:
+    case AttrKind::kType:
+    case AttrKind::kTypes:
       addExtra(op, hlo::attrName(key).str() + " = " + c.balanced().str());
       return !c.failed();
   }
@@ -275,10 +284,12 @@ bool Parser::convolutionDims(OpId op) {
     const char* second_role;
     AttrKey first, second, spatial;
   };
-  const Side kSides[] = {
-      {"b", "f", AttrKey::input_batch_dimension, AttrKey::input_feature_dimension, AttrKey::input_spatial_dimensions},
-      {"i", "o", AttrKey::kernel_input_feature_dimension, AttrKey::kernel_output_feature_dimension, AttrKey::kernel_spatial_dimensions},
-      {"b", "f", AttrKey::output_batch_dimension, AttrKey::output_feature_dimension, AttrKey::output_spatial_dimensions}};
+  const Side kSides[] = {{"b", "f", AttrKey::input_batch_dimension, AttrKey::input_feature_dimension,
+                          AttrKey::input_spatial_dimensions},
+                         {"i", "o", AttrKey::kernel_input_feature_dimension,
+                          AttrKey::kernel_output_feature_dimension, AttrKey::kernel_spatial_dimensions},
+                         {"b", "f", AttrKey::output_batch_dimension, AttrKey::output_feature_dimension,
+                          AttrKey::output_spatial_dimensions}};
   for (size_t side = 0; side < 3; ++side) {
     if (side == 1 && !c.expectWord("x")) return false;
     if (side == 2 && !c.expect("->")) return false;
@@ -290,10 +301,13 @@ bool Parser::convolutionDims(OpId op) {
       const char* at = c.p;
       llvm::StringRef role = c.word();
       int64_t number;
-      if (role == kSides[side].first_role) m.setInt(op, kSides[side].first, position);
-      else if (role == kSides[side].second_role) m.setInt(op, kSides[side].second, position);
+      if (role == kSides[side].first_role)
+        m.setInt(op, kSides[side].first, position);
+      else if (role == kSides[side].second_role)
+        m.setInt(op, kSides[side].second, position);
       else if (!role.getAsInteger(10, number) && number >= 0 && number < 64) {
-        if (spatial.size() <= static_cast<size_t>(number)) spatial.resize(static_cast<size_t>(number) + 1, -1);
+        if (spatial.size() <= static_cast<size_t>(number))
+          spatial.resize(static_cast<size_t>(number) + 1, -1);
         spatial[static_cast<size_t>(number)] = position;
       } else {
         return c.error(Code::kSyntaxError, at, "unknown dimension role");
@@ -306,7 +320,8 @@ bool Parser::convolutionDims(OpId op) {
   return true;
 }
 
-// "{stride = [1, 1], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [2, 2], reverse = [false, false]}"
+// "{stride = [1, 1], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [2, 2], reverse = [false,
+// false]}"
 bool Parser::windowAttr(OpId op) {
   if (!c.expect('{')) return false;
   if (c.accept('}')) return true;
@@ -337,7 +352,8 @@ void Parser::fillDefaults(OpId op) {
   switch (m.op(op).opcode) {
     case Opcode::convolution: {
       size_t spatial = rank < 2 ? 0 : rank - 2;
-      for (AttrKey key : {AttrKey::window_strides, AttrKey::lhs_dilation, AttrKey::rhs_dilation}) fill(key, spatial, 1);
+      for (AttrKey key : {AttrKey::window_strides, AttrKey::lhs_dilation, AttrKey::rhs_dilation})
+        fill(key, spatial, 1);
       fill(AttrKey::padding, 2 * spatial, 0);
       fill(AttrKey::window_reversal, spatial, 0);
       for (AttrKey key : {AttrKey::feature_group_count, AttrKey::batch_group_count})
@@ -345,7 +361,8 @@ void Parser::fillDefaults(OpId op) {
       return;
     }
     case Opcode::reduce_window:
-      for (AttrKey key : {AttrKey::window_strides, AttrKey::base_dilations, AttrKey::window_dilations}) fill(key, rank, 1);
+      for (AttrKey key : {AttrKey::window_strides, AttrKey::base_dilations, AttrKey::window_dilations})
+        fill(key, rank, 1);
       fill(AttrKey::padding, 2 * rank, 0);
       return;
     case Opcode::select_and_scatter:
@@ -357,7 +374,8 @@ void Parser::fillDefaults(OpId op) {
       if (m.getInt(op, AttrKey::dimension) < 0 && rank > 0)
         m.setInt(op, AttrKey::dimension, m.getInt(op, AttrKey::dimension) + static_cast<int64_t>(rank));
       return;
-    default: return;
+    default:
+      return;
   }
 }
 

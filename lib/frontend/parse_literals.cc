@@ -18,7 +18,8 @@ bool Parser::literal(Literal& literal) {
   const char* start = c.p;
   llvm::StringRef word = c.word();
   if (word == "dense_resource")
-    return c.error(Code::kElidedConstant, start, "the data of this constant is not in the text; print the program with all constants");
+    return c.error(Code::kElidedConstant, start,
+                   "the data of this constant is not in the text; print the program with all constants");
   if (word != "dense") return c.error(Code::kSyntaxError, start, "expected 'dense<...>'");
   if (!c.expect('<')) return false;
   const char* data = c.p;
@@ -48,7 +49,8 @@ bool Parser::literalData(Literal& literal, const Type& type, const char* at) {
   size_t size = static_cast<size_t>(hostBytes(type.element));
   char next = c.peek();
   if (next == '>') {
-    if (type.numElements() != 0) return c.error(Code::kBadLiteral, at, "literal without elements for a type that has some");
+    if (type.numElements() != 0)
+      return c.error(Code::kBadLiteral, at, "literal without elements for a type that has some");
     return true;
   }
   if (next == '"') {
@@ -57,17 +59,21 @@ bool Parser::literalData(Literal& literal, const Type& type, const char* at) {
   }
   if (next == '[') {
     // Room is made for what the text can hold, not for what the type claims.
-    size_t possible = std::min<size_t>(static_cast<size_t>(type.numElements()), static_cast<size_t>(c.end - c.p));
+    size_t possible =
+        std::min<size_t>(static_cast<size_t>(type.numElements()), static_cast<size_t>(c.end - c.p));
     literal.bytes.reserve(possible * size);
     if (!elementList(type, 0, literal)) return false;
     if (literal.bytes.size() != static_cast<size_t>(type.numElements()) * size)
-      return c.error(Code::kBadLiteral, at, "literal has " + llvm::Twine(literal.bytes.size() / size) + " elements, its type " + llvm::Twine(type.numElements()));
+      return c.error(Code::kBadLiteral, at,
+                     "literal has " + llvm::Twine(literal.bytes.size() / size) + " elements, its type " +
+                         llvm::Twine(type.numElements()));
     return c.expect('>');
   }
   literal.splat = true;
   literal.bytes.resize(size);
   if (next == '_' && c.accept("__elided__"))
-    return c.error(Code::kElidedConstant, at, "the data of this constant was elided; print the program with all constants");
+    return c.error(Code::kElidedConstant, at,
+                   "the data of this constant was elided; print the program with all constants");
   return element(type.element, literal.bytes.data()) && c.expect('>');
 }
 
@@ -91,14 +97,17 @@ bool Parser::elementList(const Type& type, size_t dim, Literal& literal) {
     if (!c.expect(']')) return false;
   }
   if (count != type.dims[dim])
-    return c.error(Code::kBadLiteral, c.p, "list of " + llvm::Twine(count) + " entries where the type has " + llvm::Twine(type.dims[dim]));
+    return c.error(
+        Code::kBadLiteral, c.p,
+        "list of " + llvm::Twine(count) + " entries where the type has " + llvm::Twine(type.dims[dim]));
   return true;
 }
 
 bool Parser::element(ElementType element, uint8_t* out) {
   if (!isComplex(element)) return number(element, out);
   ElementType part = element == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
-  return c.expect('(') && number(part, out) && c.expect(',') && number(part, out + hostBytes(part)) && c.expect(')');
+  return c.expect('(') && number(part, out) && c.expect(',') && number(part, out + hostBytes(part)) &&
+         c.expect(')');
 }
 
 bool Parser::number(ElementType element, uint8_t* out) {
@@ -117,8 +126,10 @@ bool Parser::number(ElementType element, uint8_t* out) {
     auto [rest, status] = std::from_chars(digits + 2, c.end, bits, 16);
     if (status != std::errc()) return c.error(Code::kBadLiteral, at, "bad hexadecimal number");
     c.p = rest;
-    if (isFloat(element)) hlo::storeBits(element, bits, out);
-    else hlo::storeInt(element, static_cast<int64_t>(negative ? -bits : bits), out);
+    if (isFloat(element))
+      hlo::storeBits(element, bits, out);
+    else
+      hlo::storeInt(element, static_cast<int64_t>(negative ? -bits : bits), out);
     return true;
   }
   if (!isDigit(*digits)) return c.error("expected a number");
@@ -129,7 +140,8 @@ bool Parser::number(ElementType element, uint8_t* out) {
       // from_chars does not say whether it was too large or too small: the exponent's sign does.
       llvm::StringRef text(at, static_cast<size_t>(rest - at));
       size_t e = text.find_first_of("eE");
-      bool tiny = (e != llvm::StringRef::npos && e + 1 < text.size() && text[e + 1] == '-') || text.starts_with("0.") || text.starts_with("-0.");
+      bool tiny = (e != llvm::StringRef::npos && e + 1 < text.size() && text[e + 1] == '-') ||
+                  text.starts_with("0.") || text.starts_with("-0.");
       value = tiny ? 0.0 : __builtin_inf();
       if (negative) value = -value;
     } else if (status != std::errc()) {
@@ -142,7 +154,8 @@ bool Parser::number(ElementType element, uint8_t* out) {
   uint64_t magnitude;
   auto [rest, status] = std::from_chars(digits, c.end, magnitude);
   if (status != std::errc()) return c.error(Code::kBadLiteral, at, "integer out of range");
-  if (*rest == '.' || *rest == 'e' || *rest == 'E') return c.error(Code::kBadLiteral, at, "fraction in an integer literal");
+  if (*rest == '.' || *rest == 'e' || *rest == 'E')
+    return c.error(Code::kBadLiteral, at, "fraction in an integer literal");
   int bits = elementBits(element);
   uint64_t limit = bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   uint64_t negative_limit = uint64_t{1} << (bits - 1);
@@ -155,7 +168,8 @@ bool Parser::number(ElementType element, uint8_t* out) {
 
 // Raw little-endian bytes; pred may come packed, eight to a byte. One element's bytes are a splat.
 bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, const char* at) {
-  if (!hex.consume_front("0x") && !hex.consume_front("0X")) return c.error(Code::kBadLiteral, at, "text in a number literal");
+  if (!hex.consume_front("0x") && !hex.consume_front("0X"))
+    return c.error(Code::kBadLiteral, at, "text in a number literal");
   if (hex.size() % 2) return c.error(Code::kBadLiteral, at, "odd number of hexadecimal digits");
   std::vector<uint8_t> bytes(hex.size() / 2);
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -170,13 +184,16 @@ bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, co
       literal.bytes.assign(1, bytes[0] != 0);
       return true;
     }
-    if (bytes.size() != (count + 7) / 8) return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
+    if (bytes.size() != (count + 7) / 8)
+      return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
     literal.bytes.resize(count);
     for (size_t i = 0; i < count; ++i) literal.bytes[i] = (bytes[i / 8] >> (i % 8)) & 1;
     return true;
   }
-  if (bytes.size() == size && count != 1) literal.splat = true;
-  else if (count > bytes.size() || bytes.size() != count * size) return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
+  if (bytes.size() == size && count != 1)
+    literal.splat = true;
+  else if (count > bytes.size() || bytes.size() != count * size)
+    return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
   literal.bytes = std::move(bytes);
   // Normalise: pred to 0 or 1, small integers sign-extended.
   if (elementBits(type.element) < 8 && !isFloat(type.element))
@@ -191,7 +208,8 @@ bool Parser::denseInts(Ints& values, hlo::Dims& dims) {
   if (!literal(data)) return false;
   const Type& t = m.type(data.type);
   if (isFloat(t.element) || isComplex(t.element)) return c.error(Code::kBadLiteral, at, "expected integers");
-  if (t.numElements() > (1 << 22)) return c.error(Code::kBadLiteral, at, "too many elements for an attribute");
+  if (t.numElements() > (1 << 22))
+    return c.error(Code::kBadLiteral, at, "too many elements for an attribute");
   dims = t.dims;
   for (int64_t i = 0; i < t.numElements(); ++i)
     values.push_back(hlo::loadInt(t.element, hlo::literalElement(m, data, i)));

@@ -1,7 +1,7 @@
 // Locations: of loc(...) in all its forms only two things are kept, the innermost file position and a name.
 //
-// callsite(callee at caller) is read as its callee, the innermost frame; fused[a, b] as the first that has a file;
-// "name"(inner) as inner. Where nothing has a file, the position in the text stands for it.
+// callsite(callee at caller) is read as its callee, the innermost frame; fused[a, b] as the first that has a
+// file; "name"(inner) as inner. Where nothing has a file, the position in the text stands for it.
 #include "parser.h"
 
 namespace tpu::frontend {
@@ -34,9 +34,12 @@ bool Parser::optionalLoc(Location& loc) {
 bool Parser::locAlias(llvm::StringRef name, Location& loc, int depth) {
   Alias* alias = nullptr;
   int64_t number = -1;
-  if (name == "loc") number = 0;
-  else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number)) ++number;
-  if (number >= 0 && number < static_cast<int64_t>(numbered_locs_.size())) alias = &numbered_locs_[static_cast<size_t>(number)];
+  if (name == "loc")
+    number = 0;
+  else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number))
+    ++number;
+  if (number >= 0 && number < static_cast<int64_t>(numbered_locs_.size()))
+    alias = &numbered_locs_[static_cast<size_t>(number)];
   if (!alias || !alias->text) {
     auto it = aliases_.find("#" + name.str());
     if (it == aliases_.end()) return c.error(Code::kUnknownName, c.p, "unknown location '#" + name + "'");
@@ -91,7 +94,9 @@ bool Parser::locBody(Location& loc, int depth) {
   if (word == "unknown") return true;
   if (word == "callsite") {
     Location callee, caller;
-    if (!c.expect('(') || !locBody(callee, depth) || !c.expectWord("at") || !locBody(caller, depth) || !c.expect(')')) return false;
+    if (!c.expect('(') || !locBody(callee, depth) || !c.expectWord("at") || !locBody(caller, depth) ||
+        !c.expect(')'))
+      return false;
     loc = callee.file ? callee : caller;
     return true;
   }

@@ -22,9 +22,10 @@ llvm::Error Parser::run() {
   if (!done || c.failed()) return c.takeError();
   applyModuleAliases();
   if (!saw_file_loc_)
-    sink_.warn(Code::kNoLocations, base_,
-               "the program has no source locations, so lines of this text stand for them; JAX prints them with "
-               "as_text(debug_info=True)");
+    sink_.warn(
+        Code::kNoLocations, base_,
+        "the program has no source locations, so lines of this text stand for them; JAX prints them with "
+        "as_text(debug_info=True)");
   return llvm::Error::success();
 }
 
@@ -38,8 +39,10 @@ void Parser::scanAliases() {
       if (!name.empty() && c.accept('=')) {
         int64_t number = -1;
         if (*line == '#') {
-          if (name == "loc") number = 0;
-          else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number)) ++number;
+          if (name == "loc")
+            number = 0;
+          else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number))
+            ++number;
         }
         bool in_order = number >= 0 && number <= static_cast<int64_t>(numbered_locs_.size()) + 4096;
         if (in_order) {
@@ -67,7 +70,8 @@ void Parser::scanAliases() {
 
 void Parser::scanMeshes() {
   llvm::StringRef text(c.begin, static_cast<size_t>(c.end - c.begin));
-  for (size_t at = text.find("sdy.mesh @"); at != llvm::StringRef::npos && !c.failed(); at = text.find("sdy.mesh @", at + 1)) {
+  for (size_t at = text.find("sdy.mesh @"); at != llvm::StringRef::npos && !c.failed();
+       at = text.find("sdy.mesh @", at + 1)) {
     // Only where it opens a statement; elsewhere it may be part of a string or comment.
     llvm::StringRef before = text.substr(0, at);
     llvm::StringRef line = before.take_back(200);

@@ -1,5 +1,5 @@
-// Value names and their scopes. Numbers (%12) index a vector, other names a hash table; leaving a region undoes its
-// bindings.
+// Value names and their scopes. Numbers (%12) index a vector, other names a hash table; leaving a region
+// undoes its bindings.
 #include "llvm/ADT/StringExtras.h"
 #include "parser.h"
 
@@ -73,7 +73,9 @@ bool Parser::operand(ValueId& value) {
   }
   if (!binding.first) return c.error(Code::kUnknownName, at, "use of undefined value '%" + name + "'");
   if (index >= binding.count)
-    return c.error(Code::kUnknownName, at, "'%" + name + "' has " + llvm::Twine(binding.count) + " results, asked for #" + llvm::Twine(index));
+    return c.error(
+        Code::kUnknownName, at,
+        "'%" + name + "' has " + llvm::Twine(binding.count) + " results, asked for #" + llvm::Twine(index));
   value = ValueId(binding.first.v + static_cast<uint32_t>(index));
   return true;
 }

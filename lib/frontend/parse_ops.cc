@@ -15,7 +15,8 @@ std::optional<hlo::Opcode> opcodeOf(llvm::StringRef name) {
   if (name == "call") return hlo::Opcode::call;
   if (!name.contains('.')) return std::nullopt;
   if (auto opcode = hlo::findOpcode(name)) return opcode;
-  if (name == "arith.constant" || name == "sdy.constant" || name == "mhlo.constant") return hlo::Opcode::constant;
+  if (name == "arith.constant" || name == "sdy.constant" || name == "mhlo.constant")
+    return hlo::Opcode::constant;
   if (name == "mhlo.copy") return hlo::Opcode::convert;  // to the same type
   if (name.starts_with("check.")) return hlo::Opcode::custom_call;
   return std::nullopt;
@@ -83,7 +84,8 @@ bool Parser::finishOp(OpId op, const Results& results, const char* at, std::pair
   size_t found = m.op(op).results.size(), named = 0;
   for (const Result& result : results) named += result.count;
   if (!results.empty() && named != found)
-    return c.error(Code::kSyntaxError, at, "operation has " + llvm::Twine(found) + " results, " + llvm::Twine(named) + " are named");
+    return c.error(Code::kSyntaxError, at,
+                   "operation has " + llvm::Twine(found) + " results, " + llvm::Twine(named) + " are named");
   size_t next = 0;
   for (const Result& result : results) {
     bind(result.name, m.op(op).results[next], result.count, result.at);
@@ -118,10 +120,12 @@ bool Parser::genericOp(OpId op) {
 bool Parser::checkOperandTypes(OpId op, llvm::ArrayRef<TypeId> types, const char* at) {
   const auto& operands = m.op(op).operands;
   if (types.size() != operands.size())
-    return c.error(Code::kSyntaxError, at, llvm::Twine(types.size()) + " types for " + llvm::Twine(operands.size()) + " operands");
+    return c.error(Code::kSyntaxError, at,
+                   llvm::Twine(types.size()) + " types for " + llvm::Twine(operands.size()) + " operands");
   for (size_t i = 0; i < types.size(); ++i)
     if (m.value(operands[i]).type != types[i])
-      return c.error(Code::kSyntaxError, at, "operand " + llvm::Twine(i) + " has another type than the one stated");
+      return c.error(Code::kSyntaxError, at,
+                     "operand " + llvm::Twine(i) + " has another type than the one stated");
   return true;
 }
 
@@ -150,7 +154,8 @@ bool Parser::trailingTypes(OpId op, bool optional) {
   }
   size_t operands = m.op(op).operands.size();
   switch (m.op(op).opcode) {
-    case Opcode::return_: case Opcode::sdy_sharding_group:
+    case Opcode::return_:
+    case Opcode::sdy_sharding_group:
       return checkOperandTypes(op, types, at);
     case Opcode::optimization_barrier:
       if (!checkOperandTypes(op, types, at)) return false;
@@ -161,10 +166,14 @@ bool Parser::trailingTypes(OpId op, bool optional) {
     case Opcode::select:
       if (types.size() == 2) types.erase(types.begin());
       break;
-    default: break;
+    default:
+      break;
   }
-  if (types.size() != 1) return c.error(Code::kSyntaxError, at, llvm::Twine(types.size()) + " types for " + llvm::Twine(operands) + " operands");
-  if (hlo::hasTrait(m.op(op).opcode, hlo::kSameTypeResult) && operands && m.value(m.op(op).operands[0]).type != types[0])
+  if (types.size() != 1)
+    return c.error(Code::kSyntaxError, at,
+                   llvm::Twine(types.size()) + " types for " + llvm::Twine(operands) + " operands");
+  if (hlo::hasTrait(m.op(op).opcode, hlo::kSameTypeResult) && operands &&
+      m.value(m.op(op).operands[0]).type != types[0])
     return c.error(Code::kSyntaxError, at, "operand 0 has another type than the one stated");
   m.addResult(op, types[0]);
   return true;
@@ -188,19 +197,23 @@ bool Parser::keyword(OpId op, llvm::StringRef word) {
     llvm::StringRef format = c.word();
     auto [exponent, mantissa] = format.drop_front(format.starts_with("e")).split('m');
     int64_t e, f;
-    if (exponent.getAsInteger(10, e) || mantissa.getAsInteger(10, f)) return c.error("expected a format like e5m10");
+    if (exponent.getAsInteger(10, e) || mantissa.getAsInteger(10, f))
+      return c.error("expected a format like e5m10");
     m.setInt(op, AttrKey::exponent_bits, e);
     m.setInt(op, AttrKey::mantissa_bits, f);
     return true;
   }
   if (!c.expect('=')) return false;
-  if (word == "batching_dims") return dotPairs(op, AttrKey::lhs_batching_dimensions, AttrKey::rhs_batching_dimensions);
-  if (word == "contracting_dims") return dotPairs(op, AttrKey::lhs_contracting_dimensions, AttrKey::rhs_contracting_dimensions);
+  if (word == "batching_dims")
+    return dotPairs(op, AttrKey::lhs_batching_dimensions, AttrKey::rhs_batching_dimensions);
+  if (word == "contracting_dims")
+    return dotPairs(op, AttrKey::lhs_contracting_dimensions, AttrKey::rhs_contracting_dimensions);
   if (word == "dim_numbers") return convolutionDims(op);
   if (word == "window") return windowAttr(op);
   std::optional<AttrKey> key;
   switch (opcode) {
-    case Opcode::broadcast_in_dim: case Opcode::dynamic_broadcast_in_dim:
+    case Opcode::broadcast_in_dim:
+    case Opcode::dynamic_broadcast_in_dim:
       if (word == "dims") key = AttrKey::broadcast_dimensions;
       break;
     case Opcode::transpose:
@@ -209,7 +222,8 @@ bool Parser::keyword(OpId op, llvm::StringRef word) {
     case Opcode::reverse:
       if (word == "dims") key = AttrKey::dimensions;
       break;
-    case Opcode::iota: case Opcode::dynamic_iota:
+    case Opcode::iota:
+    case Opcode::dynamic_iota:
       if (word == "dim") key = AttrKey::iota_dimension;
       break;
     case Opcode::broadcast:
@@ -225,7 +239,8 @@ bool Parser::keyword(OpId op, llvm::StringRef word) {
     case Opcode::rng:
       if (word == "distribution") key = AttrKey::rng_distribution;
       break;
-    default: break;
+    default:
+      break;
   }
   if (!key)
     key = llvm::StringSwitch<std::optional<AttrKey>>(word)
@@ -328,7 +343,8 @@ bool Parser::prettyOp(OpId op) {
 
   c.blanks();
   switch (opcode) {
-    case Opcode::constant: case Opcode::chlo_constant: {
+    case Opcode::constant:
+    case Opcode::chlo_constant: {
       if (c.accept('{') && !attrEntries(op, '}')) return false;
       hlo::Literal value;
       if (!literal(value)) return false;
@@ -346,7 +362,8 @@ bool Parser::prettyOp(OpId op) {
       m.setInt(op, AttrKey::index, index);
       break;
     }
-    case Opcode::sdy_sharding_constraint: case Opcode::sdy_reshard: {
+    case Opcode::sdy_sharding_constraint:
+    case Opcode::sdy_reshard: {
       hlo::ShardingId id;
       if (!sharding(id)) return false;
       m.setSharding(op, AttrKey::sharding, id);
@@ -360,7 +377,8 @@ bool Parser::prettyOp(OpId op) {
         return !c.accept('{') || attrEntries(op, '}');
       }
       break;
-    default: break;
+    default:
+      break;
   }
   // "window = {...}" and "group_id=1" follow without a comma in some forms.
   bool loc = llvm::StringRef(c.p, static_cast<size_t>(c.end - c.p)).starts_with("loc(");

@@ -32,7 +32,8 @@ bool Parser::regionBody(RegionId region) {
 }
 
 bool Parser::region(OpId op) {
-  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth))
+    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   if (!c.expect('{')) return false;
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
@@ -52,7 +53,9 @@ bool Parser::prettyReduce(OpId op) {
   llvm::SmallVector<ValueId, 4> operands, inits;
   do {
     ValueId value, init;
-    if (!c.expect('(') || !operand(value) || !c.expectWord("init") || !c.expect(':') || !operand(init) || !c.expect(')')) return false;
+    if (!c.expect('(') || !operand(value) || !c.expectWord("init") || !c.expect(':') || !operand(init) ||
+        !c.expect(')'))
+      return false;
     operands.push_back(value);
     inits.push_back(init);
   } while (c.accept(','));
@@ -80,7 +83,8 @@ bool Parser::prettyReduce(OpId op) {
   if (applied) {
     RegionId region = m.addRegion(op, func_);
     const hlo::Type& init = m.typeOf(inits[0]);
-    if (init.kind != hlo::TypeKind::kTensor) return c.error(Code::kSyntaxError, at, "reduces something that is no tensor");
+    if (init.kind != hlo::TypeKind::kTensor)
+      return c.error(Code::kSyntaxError, at, "reduces something that is no tensor");
     TypeId scalar = m.tensorType(init.element, {});
     ValueId a = m.addArg(region, scalar, LocId()), b = m.addArg(region, scalar, LocId());
     OpId fold = m.append(region, *applied, {a, b}, {scalar}, LocId());
@@ -89,7 +93,8 @@ bool Parser::prettyReduce(OpId op) {
     return true;
   }
   if (!c.expectWord("reducer")) return false;
-  // Each bracket names the two arguments of one operand; the region takes all first ones, then all second ones.
+  // Each bracket names the two arguments of one operand; the region takes all first ones, then all second
+  // ones.
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
   struct Arg {
@@ -117,7 +122,8 @@ bool Parser::prettyReduce(OpId op) {
   }
   for (const auto& side : sides)
     for (const Arg& arg : side) bind(arg.name, m.addArg(region, arg.type, arg.loc), 1, arg.at);
-  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth))
+    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   if (!c.expect('{') || !regionBody(region)) return false;
   closeScope(mark);
   return true;
@@ -147,7 +153,8 @@ bool Parser::prettyWhile(OpId op) {
   if (c.accept(':') && !bareTypes(types)) return false;
   if (!checkOperandTypes(op, types, at)) return false;
   if (c.acceptWord("attributes") && (!c.expect('{') || !attrEntries(op, '}'))) return false;
-  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth))
+    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   for (llvm::StringRef keyword : {"cond", "do"}) {
     if (!c.expectWord(keyword) || !c.expect('{')) return false;
     RegionId region = m.addRegion(op, func_);
@@ -161,7 +168,8 @@ bool Parser::prettyWhile(OpId op) {
   return true;
 }
 
-// sdy.manual_computation(%a) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%b: t) { ... } : (t) -> t
+// sdy.manual_computation(%a) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%b: t) { ... } : (t)
+// -> t
 bool Parser::manualComputation(OpId op) {
   llvm::SmallVector<ValueId, 8> operands;
   if (!c.expect('(') || !operandList(operands) || !c.expect(')')) return false;
@@ -174,14 +182,18 @@ bool Parser::manualComputation(OpId op) {
   if (!c.expectWord("manual_axes") || !c.expect('=')) return false;
   // The axes are of the mesh that the shardings name; a computation without operands and results has any.
   hlo::MeshId mesh;
-  if (!in.empty()) mesh = m.sharding(hlo::ShardingId(static_cast<uint32_t>(in[0]))).mesh;
-  else if (!out.empty()) mesh = m.sharding(hlo::ShardingId(static_cast<uint32_t>(out[0]))).mesh;
-  else if (!m.meshes.empty()) mesh = hlo::MeshId(0);
+  if (!in.empty())
+    mesh = m.sharding(hlo::ShardingId(static_cast<uint32_t>(in[0]))).mesh;
+  else if (!out.empty())
+    mesh = m.sharding(hlo::ShardingId(static_cast<uint32_t>(out[0]))).mesh;
+  else if (!m.meshes.empty())
+    mesh = hlo::MeshId(0);
   hlo::Mesh none;
   llvm::SmallVector<hlo::AxisRef, 4> axes;
   if (!axisList(mesh ? m.meshes[mesh.v] : none, axes)) return false;
   m.setAxes(op, AttrKey::manual_axes, mesh, axes);
-  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth))
+    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
   if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;
@@ -204,7 +216,8 @@ bool Parser::namedComputation(OpId op) {
     if (!c.expect('=') || !shardingList(ids)) return false;
     m.setInts(op, key, ids);
   }
-  if (depth_ > static_cast<uint32_t>(kMaxDepth)) return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  if (depth_ > static_cast<uint32_t>(kMaxDepth))
+    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
   RegionId region = m.addRegion(op, func_);
   size_t mark = openScope();
   if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;

@@ -1,5 +1,5 @@
-// Meshes and shardings of the sdy dialect: axes, sub-axes, open and closed dimensions, priorities, replicated and
-// unreduced axes.
+// Meshes and shardings of the sdy dialect: axes, sub-axes, open and closed dimensions, priorities, replicated
+// and unreduced axes.
 #include "parser.h"
 
 namespace tpu::frontend {
@@ -19,7 +19,8 @@ bool Parser::mesh(Mesh& mesh) {
       hlo::MeshAxis axis;
       if (!c.string(axis.name) || !c.expect('=') || !c.digits(axis.size)) return false;
       if (axis.size < 1) return c.error("mesh axis without devices");
-      if (mesh.findAxis(axis.name) >= 0) return c.error(Code::kRepeatedName, at, "mesh axis '" + axis.name + "' is named twice");
+      if (mesh.findAxis(axis.name) >= 0)
+        return c.error(Code::kRepeatedName, at, "mesh axis '" + axis.name + "' is named twice");
       mesh.axes.push_back(std::move(axis));
     } while (c.accept(','));
     if (!c.expect(']')) return false;
@@ -58,8 +59,8 @@ bool Parser::meshRef(MeshId& id) {
   // An inlined mesh is one without a name; equal ones are one.
   for (size_t i = 0; i < m.meshes.size(); ++i) {
     const Mesh& other = m.meshes[i];
-    bool same = other.name.empty() && other.device_ids == inlined.device_ids && other.maximal_device == inlined.maximal_device &&
-                other.axes.size() == inlined.axes.size();
+    bool same = other.name.empty() && other.device_ids == inlined.device_ids &&
+                other.maximal_device == inlined.maximal_device && other.axes.size() == inlined.axes.size();
     for (size_t a = 0; same && a < other.axes.size(); ++a)
       same = other.axes[a].name == inlined.axes[a].name && other.axes[a].size == inlined.axes[a].size;
     if (same) {
@@ -78,7 +79,8 @@ bool Parser::axis(const Mesh& mesh, AxisRef& axis) {
   std::string name;
   if (!c.string(name)) return false;
   int index = mesh.findAxis(name);
-  if (index < 0) return c.error(Code::kUnknownName, at, "mesh '" + mesh.name + "' has no axis '" + name + "'");
+  if (index < 0)
+    return c.error(Code::kUnknownName, at, "mesh '" + mesh.name + "' has no axis '" + name + "'");
   axis.axis = static_cast<uint32_t>(index);
   int64_t full = mesh.axes[static_cast<size_t>(index)].size;
   axis.size = full;

@@ -26,9 +26,12 @@ bool Parser::elementType(hlo::Type& type) {
     if (!c.expect('<')) return false;
     llvm::StringRef part = c.word();
     if (!c.expect('>')) return false;
-    if (part == "f32") type.element = ElementType::kC64;
-    else if (part == "f64") type.element = ElementType::kC128;
-    else return c.error(Code::kUnknownType, start, "unknown element type 'complex<" + part + ">'");
+    if (part == "f32")
+      type.element = ElementType::kC64;
+    else if (part == "f64")
+      type.element = ElementType::kC128;
+    else
+      return c.error(Code::kUnknownType, start, "unknown element type 'complex<" + part + ">'");
     return true;
   }
   auto element = parseElementType(name);
@@ -76,7 +79,8 @@ hlo::TypeId Parser::type() {
   }
   if (name == "token") return m.tokenType();
   if (name != "tensor") {
-    c.error(Code::kUnknownType, start, name.empty() ? llvm::Twine("expected a type") : "unknown type '" + name + "'");
+    c.error(Code::kUnknownType, start,
+            name.empty() ? llvm::Twine("expected a type") : "unknown type '" + name + "'");
     return {};
   }
   if (!c.expect('<')) return {};

@@ -1,7 +1,8 @@
-// The StableHLO text parser: one pass over the text, straight into module rows, without tokens or a syntax tree.
+// The StableHLO text parser: one pass over the text, straight into module rows, without tokens or a syntax
+// tree.
 //
-// Aliases (#loc12, #map, !t) may be defined before or after the module, and meshes anywhere in it, so both are collected
-// by a quick scan first. Pieces of the language lie in parse_*.cc.
+// Aliases (#loc12, #map, !t) may be defined before or after the module, and meshes anywhere in it, so both
+// are collected by a quick scan first. Pieces of the language lie in parse_*.cc.
 #pragma once
 #include "cursor.h"
 #include "llvm/ADT/DenseMap.h"
@@ -64,22 +65,25 @@ class Parser {
   // parse_names.cc
   void bind(llvm::StringRef name, ValueId first, uint32_t count, const char* at);
   Binding* slot(llvm::StringRef name);
-  size_t openScope() { ++depth_; return undo_.size(); }
+  size_t openScope() {
+    ++depth_;
+    return undo_.size();
+  }
   void closeScope(size_t mark);
-  bool valueName(llvm::StringRef& name);       // after '%', without "#n"
-  bool operand(ValueId& value);                // "%a" or "%a#1"
+  bool valueName(llvm::StringRef& name);                     // after '%', without "#n"
+  bool operand(ValueId& value);                              // "%a" or "%a#1"
   bool operandList(llvm::SmallVectorImpl<ValueId>& values);  // "%a, %b", maybe empty
-  bool symbol(std::string& name);              // "@f" or "@"a b""
+  bool symbol(std::string& name);                            // "@f" or "@"a b""
 
   // parse_types.cc
   TypeId type();
   bool elementType(hlo::Type& type);
-  bool typeList(llvm::SmallVectorImpl<TypeId>& types);      // "(t, t)" or "t"
-  bool bareTypes(llvm::SmallVectorImpl<TypeId>& types);     // "t, t"
-  bool maybeTypeSuffix();                                   // ": i64" after a number
+  bool typeList(llvm::SmallVectorImpl<TypeId>& types);   // "(t, t)" or "t"
+  bool bareTypes(llvm::SmallVectorImpl<TypeId>& types);  // "t, t"
+  bool maybeTypeSuffix();                                // ": i64" after a number
 
   // parse_locs.cc
-  bool optionalLoc(Location& loc);             // "loc(...)" if it follows
+  bool optionalLoc(Location& loc);  // "loc(...)" if it follows
   bool locBody(Location& loc, int depth);
   bool locAlias(llvm::StringRef name, Location& loc, int depth);
   LocId textLoc(std::pair<int, int> line_column);
@@ -87,7 +91,7 @@ class Parser {
   LocId fileLoc(llvm::StringRef file, int64_t line, int64_t column);
 
   // parse_literals.cc
-  bool literal(hlo::Literal& literal);         // dense<...> : tensor<...>
+  bool literal(hlo::Literal& literal);  // dense<...> : tensor<...>
   bool denseInts(Ints& values, hlo::Dims& dims);
   bool literalData(hlo::Literal& literal, const hlo::Type& type, const char* at);
   bool hexData(hlo::Literal& literal, const hlo::Type& type, llvm::StringRef hex, const char* at);
@@ -96,30 +100,30 @@ class Parser {
   bool number(ElementType element, uint8_t* out);
 
   // parse_attrs.cc
-  bool attrEntries(OpId op, char close);       // "k = v, unit}" up to and with the closing bracket
+  bool attrEntries(OpId op, char close);  // "k = v, unit}" up to and with the closing bracket
   bool attrEntry(OpId op, const std::string& name);
   bool attrValue(OpId op, AttrKey key);
-  bool structAttr(OpId op);                    // #stablehlo.gather<...>, .conv<[...]x[...]->[...]>
+  bool structAttr(OpId op);  // #stablehlo.gather<...>, .conv<[...]x[...]->[...]>
   bool structFields(OpId op);
   bool convolutionDims(OpId op);
   bool windowAttr(OpId op);
-  bool ints(Ints& values, hlo::Dims* dims = nullptr);       // any spelling of an integer list
+  bool ints(Ints& values, hlo::Dims* dims = nullptr);  // any spelling of an integer list
   bool intValue(int64_t& value);
-  bool enumWord(llvm::StringRef& word);        // EQ, "EQ" or #stablehlo<comparison_direction EQ>
+  bool enumWord(llvm::StringRef& word);  // EQ, "EQ" or #stablehlo<comparison_direction EQ>
   bool setEnum(OpId op, AttrKey key, llvm::StringRef spelling, const char* at);
   bool strings(std::vector<std::string>& values);
   void addExtra(OpId op, llvm::StringRef text);
   void fillDefaults(OpId op);
 
   // parse_shardings.cc
-  bool mesh(hlo::Mesh& mesh);                  // <["x"=2], device_ids=[...]>
+  bool mesh(hlo::Mesh& mesh);  // <["x"=2], device_ids=[...]>
   bool meshRef(hlo::MeshId& id);
-  bool sharding(hlo::ShardingId& id);          // <@mesh, [...]>, with or without #sdy.sharding
-  bool shardingList(Ints& ids);                // [<...>, <...>]
+  bool sharding(hlo::ShardingId& id);  // <@mesh, [...]>, with or without #sdy.sharding
+  bool shardingList(Ints& ids);        // [<...>, <...>]
   bool dimSharding(const hlo::Mesh& mesh, hlo::DimSharding& dim);
   bool axisList(const hlo::Mesh& mesh, llvm::SmallVectorImpl<hlo::AxisRef>& axes);  // {"x", "y":(1)2}
   bool axis(const hlo::Mesh& mesh, hlo::AxisRef& axis);
-  bool resultShardings(OpId op);               // value of sdy.sharding on an op
+  bool resultShardings(OpId op);  // value of sdy.sharding on an op
 
   // parse_ops.cc
   bool parseOp();
@@ -135,9 +139,9 @@ class Parser {
   bool finishOp(OpId op, const Results& results, const char* at, std::pair<int, int> place);
 
   // parse_regions.cc
-  bool region(OpId op);                        // "{ ^bb0(...): ops }"
-  bool regionBody(RegionId region);            // ops up to '}', which is taken
-  bool blockArgs(RegionId region);             // "%a: t loc(..), ...)"
+  bool region(OpId op);              // "{ ^bb0(...): ops }"
+  bool regionBody(RegionId region);  // ops up to '}', which is taken
+  bool blockArgs(RegionId region);   // "%a: t loc(..), ...)"
   bool prettyReduce(OpId op);
   bool prettyWhile(OpId op);
   bool manualComputation(OpId op);
@@ -147,21 +151,21 @@ class Parser {
   hlo::Module& m;
   DiagnosticSink& sink_;
   const std::string filename_, base_;
-  RegionId region_;            // where ops go now
+  RegionId region_;  // where ops go now
   hlo::FuncId func_;
-  uint32_t depth_ = 0;         // of scopes
-  int nesting_ = 0;            // of attributes and types
+  uint32_t depth_ = 0;  // of scopes
+  int nesting_ = 0;     // of attributes and types
   bool saw_file_loc_ = false;
   bool trailing_comma_ = false;  // operandList took a comma in front of something else
   RegionId applied_region_;      // made for "applies stablehlo.add" by the op that is being read
   bool in_keyword_ = false;      // "dim = 0 : (t) -> t": the colon belongs to the op
 
-  std::vector<Alias> numbered_locs_;           // #locN by N + 1; #loc is 0
-  llvm::StringMap<Alias> aliases_;             // the others, with '#' or '!' in front
+  std::vector<Alias> numbered_locs_;  // #locN by N + 1; #loc is 0
+  llvm::StringMap<Alias> aliases_;    // the others, with '#' or '!' in front
   llvm::StringMap<hlo::MeshId> meshes_;
   std::vector<std::pair<int64_t, int64_t>> module_aliases_;  // parameter, output: mhlo.input_output_alias
 
-  std::vector<Binding> numbered_;              // %12
+  std::vector<Binding> numbered_;  // %12
   llvm::DenseMap<llvm::StringRef, Binding> named_;
   struct Undo {
     llvm::StringRef name;

@@ -6,27 +6,36 @@
 namespace tpu::frontend {
 namespace {
 
-std::string body(llvm::StringRef ops) { return refusal(("func.func @main(%a: tensor<4xf32>) {\n" + ops + "\n}").str()); }
+std::string body(llvm::StringRef ops) {
+  return refusal(("func.func @main(%a: tensor<4xf32>) {\n" + ops + "\n}").str());
+}
 
 TEST(Refusal, NamesThePlace) {
   EXPECT_EQ(body("  %0 = tosa.add %a, %a : tensor<4xf32>"), "2:8: unknown operation 'tosa.add'");
-  EXPECT_EQ(body("  %0 = \"stablehlo.frobnicate\"(%a) : (tensor<4xf32>) -> tensor<4xf32>"), "2:8: unknown operation 'stablehlo.frobnicate'");
+  EXPECT_EQ(body("  %0 = \"stablehlo.frobnicate\"(%a) : (tensor<4xf32>) -> tensor<4xf32>"),
+            "2:8: unknown operation 'stablehlo.frobnicate'");
   EXPECT_EQ(body("  %0 = stablehlo.abs %b : tensor<4xf32>"), "2:22: use of undefined value '%b'");
   EXPECT_EQ(body("  %0 = stablehlo.abs %a#1 : tensor<4xf32>"), "2:22: '%a' has 1 results, asked for #1");
   EXPECT_EQ(body("  %0 = stablehlo.abs %a : tensor<4xq7>"), "2:36: unknown element type 'q7'");
   EXPECT_EQ(body("  %0 = stablehlo.abs %a : memref<4xf32>"), "2:27: unknown type 'memref'");
-  EXPECT_EQ(body("  %0 = stablehlo.tanh %a : tensor<5xf32>"), "2:28: operand 0 has another type than the one stated");
-  EXPECT_EQ(body("  %0 = stablehlo.abs %a : tensor<4xf32>\n  %0 = stablehlo.abs %a : tensor<4xf32>"), "3:3: value '%0' is defined twice");
+  EXPECT_EQ(body("  %0 = stablehlo.tanh %a : tensor<5xf32>"),
+            "2:28: operand 0 has another type than the one stated");
+  EXPECT_EQ(body("  %0 = stablehlo.abs %a : tensor<4xf32>\n  %0 = stablehlo.abs %a : tensor<4xf32>"),
+            "3:3: value '%0' is defined twice");
   EXPECT_EQ(body("  %0:2 = stablehlo.abs %a : tensor<4xf32>"), "2:10: operation has 1 results, 2 are named");
   EXPECT_EQ(body("  %0 = stablehlo.abs %a"), "3:1: expected ':', found '}'");
   EXPECT_EQ(body("  %0 = stablehlo.iota dim = 0 : tensor<4xf32"), "3:1: expected '>', found '}'");
-  EXPECT_EQ(body("  %0 = stablehlo.compare XX, %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>"), "2:26: unknown comparison_direction 'XX'");
+  EXPECT_EQ(body("  %0 = stablehlo.compare XX, %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>"),
+            "2:26: unknown comparison_direction 'XX'");
 }
 
 TEST(Refusal, TheVerifierSpeaksInTheSamePlaces) {
-  EXPECT_EQ(body("  %0 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<5xf32>\n  return"), "2:8: reshape: changes the number of elements from f32[4] to f32[5]");
-  EXPECT_EQ(body("  %0 = stablehlo.negate %a : tensor<4xf32>"), "2:8: region ends in negate, expected return");
-  EXPECT_EQ(body("  %0 = call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return"), "2:8: call of unknown function @f");
+  EXPECT_EQ(body("  %0 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<5xf32>\n  return"),
+            "2:8: reshape: changes the number of elements from f32[4] to f32[5]");
+  EXPECT_EQ(body("  %0 = stablehlo.negate %a : tensor<4xf32>"),
+            "2:8: region ends in negate, expected return");
+  EXPECT_EQ(body("  %0 = call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return"),
+            "2:8: call of unknown function @f");
 }
 
 TEST(Refusal, FormatsThatAreNotReadAreNamed) {
@@ -34,7 +43,8 @@ TEST(Refusal, FormatsThatAreNotReadAreNamed) {
   EXPECT_EQ(refusal(llvm::StringRef("ML\xefR\x0d\x00", 6)), "this is MLIR bytecode; StableHLO text is read");
   EXPECT_EQ(refusal("hello"), "this is neither StableHLO text nor an IR document");
   EXPECT_EQ(refusal(" \n"), "the input is empty");
-  EXPECT_EQ(refusal("func.func @a() {\nreturn\n}\nfunc.func @b() {\nreturn\n}"), "1:1: several public functions and none is called @main");
+  EXPECT_EQ(refusal("func.func @a() {\nreturn\n}\nfunc.func @b() {\nreturn\n}"),
+            "1:1: several public functions and none is called @main");
 }
 
 const char kProgram[] = R"(#loc1 = loc("a.py":1:2)
@@ -92,10 +102,18 @@ TEST(Refusal, NoMutationBringsItDown) {
     for (uint64_t edits = 1 + next(4); edits > 0; --edits) {
       size_t at = next(damaged.size());
       switch (next(4)) {
-        case 0: damaged[at] = kBytes[next(kBytes.size())]; break;
-        case 1: damaged.erase(at, 1 + next(20)); break;
-        case 2: damaged.insert(at, damaged, next(damaged.size()), 1 + next(30)); break;
-        case 3: damaged.insert(at, 1, kBytes[next(kBytes.size())]); break;
+        case 0:
+          damaged[at] = kBytes[next(kBytes.size())];
+          break;
+        case 1:
+          damaged.erase(at, 1 + next(20));
+          break;
+        case 2:
+          damaged.insert(at, damaged, next(damaged.size()), 1 + next(30));
+          break;
+        case 3:
+          damaged.insert(at, 1, kBytes[next(kBytes.size())]);
+          break;
       }
     }
     auto module = readProgram(damaged, "t.mlir", sink);
@@ -119,13 +137,16 @@ TEST(Refusal, DeepNestingIsRefused) {
   EXPECT_NE(refusal(regions).find("nest too deeply"), std::string::npos);
   std::string lists = "func.func @main() {\n\"stablehlo.iota\"() {dimensions = " + repeat("[", kTimes);
   EXPECT_NE(refusal(lists).find("nest too deeply"), std::string::npos);
-  std::string structs = "func.func @main() {\n\"stablehlo.iota\"() {dimension_numbers = " + repeat("#s<dimension_numbers = ", kTimes);
+  std::string structs = "func.func @main() {\n\"stablehlo.iota\"() {dimension_numbers = " +
+                        repeat("#s<dimension_numbers = ", kTimes);
   EXPECT_NE(refusal(structs).find("nest too deeply"), std::string::npos);
   std::string rank = "func.func @main(%a: tensor<" + repeat("1x", kTimes) + "f32>) {\nreturn\n}";
   EXPECT_NE(refusal(rank).find("too many dimensions"), std::string::npos);
   std::string aliases;
-  for (int i = 0; i < 5000; ++i) aliases += "#loc" + std::to_string(i) + " = loc(\"n\"(#loc" + std::to_string(i + 1) + "))\n";
-  EXPECT_NE(refusal(aliases + "#loc5000 = loc(unknown)\nmodule {}").find("nest too deeply"), std::string::npos);
+  for (int i = 0; i < 5000; ++i)
+    aliases += "#loc" + std::to_string(i) + " = loc(\"n\"(#loc" + std::to_string(i + 1) + "))\n";
+  EXPECT_NE(refusal(aliases + "#loc5000 = loc(unknown)\nmodule {}").find("nest too deeply"),
+            std::string::npos);
 }
 
 }  // namespace

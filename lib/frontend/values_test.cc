@@ -6,14 +6,17 @@ namespace tpu::frontend {
 namespace {
 
 std::string literalOf(llvm::StringRef data, llvm::StringRef type) {
-  hlo::Module m = accept(mainOf(("() -> " + type).str(), ("%0 = stablehlo.constant " + data + " : " + type + "\n return %0 : " + type).str()));
+  hlo::Module m =
+      accept(mainOf(("() -> " + type).str(),
+                    ("%0 = stablehlo.constant " + data + " : " + type + "\n return %0 : " + type).str()));
   if (m.funcs.empty()) return "refused";
   hlo::OpId op = m.region(m.func(m.entry).body).ops[0];
   const hlo::Literal& l = m.literal(m.findAttr(op, hlo::AttrKey::value)->literal);
   const hlo::Type& t = m.type(l.type);
   std::string text = l.splat ? "splat" : "";
   int64_t count = l.splat ? 1 : t.numElements();
-  for (int64_t i = 0; i < count; ++i) text += (text.empty() ? "" : " ") + hlo::elementText(t.element, hlo::literalElement(m, l, i));
+  for (int64_t i = 0; i < count; ++i)
+    text += (text.empty() ? "" : " ") + hlo::elementText(t.element, hlo::literalElement(m, l, i));
   return text;
 }
 
@@ -28,26 +31,35 @@ TEST(Literals, AreReadByValue) {
   EXPECT_EQ(literalOf("dense<[0, 255]>", "tensor<2xui8>"), "0 255");
   EXPECT_EQ(literalOf("dense<18446744073709551615>", "tensor<ui64>"), "splat 18446744073709551615");
   EXPECT_EQ(literalOf("dense<-9223372036854775808>", "tensor<i64>"), "splat -9223372036854775808");
-  EXPECT_EQ(literalOf("dense<[(1.0, -2.0), (0.5, 0x7F800000)]>", "tensor<2xcomplex<f32>>"), "(1,-2) (0.5,0x7f800000)");
+  EXPECT_EQ(literalOf("dense<[(1.0, -2.0), (0.5, 0x7F800000)]>", "tensor<2xcomplex<f32>>"),
+            "(1,-2) (0.5,0x7f800000)");
   EXPECT_EQ(literalOf("dense<(1.0, 2.0)>", "tensor<3xcomplex<f64>>"), "splat (1,2)");
   EXPECT_EQ(literalOf("dense<[4.480000e+02, 0x7F]>", "tensor<2xf8E4M3FN>"), "448 0x7f");
   EXPECT_EQ(literalOf("dense<>", "tensor<0xf32>"), "");
   EXPECT_EQ(literalOf("dense<\"0x0000803F00000040\">", "tensor<2xf32>"), "1 2");
   EXPECT_EQ(literalOf("dense<\"0x0000803F\">", "tensor<2xf32>"), "splat 1");
-  EXPECT_EQ(literalOf("dense<\"0x0501\">", "tensor<9xi1>"), "true false true false false false false false true");
+  EXPECT_EQ(literalOf("dense<\"0x0501\">", "tensor<9xi1>"),
+            "true false true false false false false false true");
   EXPECT_EQ(literalOf("dense<\"0xFF01\">", "tensor<2xi4>"), "-1 1");
 }
 
 TEST(Literals, ThatDoNotFitAreRefused) {
-  auto refused = [](llvm::StringRef data, llvm::StringRef type) { return refusal(("func.func @main() {\n%0 = stablehlo.constant " + data + " : " + type + "\nreturn\n}").str()); };
+  auto refused = [](llvm::StringRef data, llvm::StringRef type) {
+    return refusal(
+        ("func.func @main() {\n%0 = stablehlo.constant " + data + " : " + type + "\nreturn\n}").str());
+  };
   EXPECT_EQ(refused("dense<[1, 2]>", "tensor<3xi32>"), "2:37: list of 2 entries where the type has 3");
   EXPECT_EQ(refused("dense<256>", "tensor<ui8>"), "2:31: integer does not fit u8");
   EXPECT_EQ(refused("dense<-1>", "tensor<ui8>"), "2:31: integer does not fit u8");
   EXPECT_EQ(refused("dense<1.5>", "tensor<i32>"), "2:31: fraction in an integer literal");
-  EXPECT_EQ(refused("dense<[[1]]>", "tensor<1xi32>"), "2:32: expected a number, found '[1]]> : tensor<1xi32'");
-  EXPECT_EQ(refused("dense<\"0x00\">", "tensor<2xf32>"), "2:25: literal has another number of elements than its type");
-  EXPECT_EQ(refused("dense_resource<__elided__>", "tensor<2xf32>"), "2:25: the data of this constant is not in the text; print the program with all constants");
-  EXPECT_EQ(refused("dense<__elided__>", "tensor<2xf32>"), "2:25: the data of this constant was elided; print the program with all constants");
+  EXPECT_EQ(refused("dense<[[1]]>", "tensor<1xi32>"),
+            "2:32: expected a number, found '[1]]> : tensor<1xi32'");
+  EXPECT_EQ(refused("dense<\"0x00\">", "tensor<2xf32>"),
+            "2:25: literal has another number of elements than its type");
+  EXPECT_EQ(refused("dense_resource<__elided__>", "tensor<2xf32>"),
+            "2:25: the data of this constant is not in the text; print the program with all constants");
+  EXPECT_EQ(refused("dense<__elided__>", "tensor<2xf32>"),
+            "2:25: the data of this constant was elided; print the program with all constants");
 }
 
 TEST(Shardings, AreReadWithSubAxesOpenDimsAndPriorities) {
@@ -76,7 +88,8 @@ TEST(Shardings, AreReadWithSubAxesOpenDimsAndPriorities) {
             "%3 = sdy.propagation_barrier %2 {allowed_direction=FORWARD} : f32[8,8]\n"
             "%4 = sdy.all_gather %3 {sharding=@mesh [{}, {}], dim_axes=[{\"x\"}, {}]} : f32[8,8]\n"
             "return %4\n");
-  EXPECT_EQ(hlo::shardingText(m, m.func(m.entry).arg_ports[0].sharding), "@mesh [{x:(1)2,y,?}p1, {x:(2)2}] replicated={z}");
+  EXPECT_EQ(hlo::shardingText(m, m.func(m.entry).arg_ports[0].sharding),
+            "@mesh [{x:(1)2,y,?}p1, {x:(2)2}] replicated={z}");
   EXPECT_EQ(hlo::shardingText(m, m.func(m.entry).arg_ports[1].sharding), "@ [{?}, {q}]");
 }
 
@@ -98,7 +111,10 @@ TEST(Shardings, ManualComputationsNest) {
 
 TEST(Shardings, MistakesAreRefused) {
   auto refused = [](llvm::StringRef sharding) {
-    return refusal(("module {\nsdy.mesh @mesh = <[\"x\"=4]>\nfunc.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<" + sharding + ">}) {\nreturn\n}\n}").str());
+    return refusal(("module {\nsdy.mesh @mesh = <[\"x\"=4]>\nfunc.func @main(%a: tensor<8xf32> {sdy.sharding "
+                    "= #sdy.sharding<" +
+                    sharding + ">}) {\nreturn\n}\n}")
+                       .str());
   };
   EXPECT_EQ(refused("@mesh, [{\"q\"}]"), "3:74: mesh 'mesh' has no axis 'q'");
   EXPECT_EQ(refused("@other, [{}]"), "3:65: unknown mesh '@other'");

@@ -35,7 +35,8 @@ std::optional<int64_t> constantInt(const Module& m, ValueId value, int depth) {
   OpId def = m.value(value).def;
   if (!def || depth == 0) return std::nullopt;
   const Type& type = m.typeOf(value);
-  bool whole = type.kind == TypeKind::kTensor && (isInteger(type.element) || type.element == ElementType::kPred);
+  bool whole =
+      type.kind == TypeKind::kTensor && (isInteger(type.element) || type.element == ElementType::kPred);
   if (!whole) return std::nullopt;
   const Op& op = m.op(def);
   auto operand = [&](size_t i) { return constantInt(m, op.operands[i], depth - 1); };
@@ -58,9 +59,12 @@ std::optional<int64_t> constantInt(const Module& m, ValueId value, int depth) {
       auto v = operand(0);
       return v ? std::optional(wrapped(*v)) : std::nullopt;
     }
-    case Opcode::reshape: case Opcode::broadcast_in_dim: case Opcode::optimization_barrier:
+    case Opcode::reshape:
+    case Opcode::broadcast_in_dim:
+    case Opcode::optimization_barrier:
       return operand(op.opcode == Opcode::optimization_barrier ? m.value(value).index : 0);
-    default: break;
+    default:
+      break;
   }
   if (op.operands.size() != 2 || !hasTrait(op.opcode, kElementwise)) return std::nullopt;
   auto a = operand(0), b = operand(1);
@@ -68,18 +72,24 @@ std::optional<int64_t> constantInt(const Module& m, ValueId value, int depth) {
   uint64_t ua = static_cast<uint64_t>(*a), ub = static_cast<uint64_t>(*b);
   bool no_sign = type.element == ElementType::kU64;
   switch (op.opcode) {
-    case Opcode::add: return wrapped(static_cast<int64_t>(ua + ub));
-    case Opcode::subtract: return wrapped(static_cast<int64_t>(ua - ub));
-    case Opcode::multiply: return wrapped(static_cast<int64_t>(ua * ub));
-    case Opcode::minimum: return (no_sign ? ua < ub : *a < *b) ? a : b;
-    case Opcode::maximum: return (no_sign ? ua > ub : *a > *b) ? a : b;
+    case Opcode::add:
+      return wrapped(static_cast<int64_t>(ua + ub));
+    case Opcode::subtract:
+      return wrapped(static_cast<int64_t>(ua - ub));
+    case Opcode::multiply:
+      return wrapped(static_cast<int64_t>(ua * ub));
+    case Opcode::minimum:
+      return (no_sign ? ua < ub : *a < *b) ? a : b;
+    case Opcode::maximum:
+      return (no_sign ? ua > ub : *a > *b) ? a : b;
     case Opcode::divide:
       if (*b == 0 || *b == -1) return std::nullopt;
       return no_sign ? static_cast<int64_t>(ua / ub) : *a / *b;
     case Opcode::remainder:
       if (*b == 0 || *b == -1) return std::nullopt;
       return no_sign ? static_cast<int64_t>(ua % ub) : *a % *b;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -102,11 +112,16 @@ std::optional<int64_t> invariantInt(const Module& m, const Op& loop, ValueId val
 
 Comparison flipped(Comparison c) {
   switch (c) {
-    case Comparison::kLt: return Comparison::kGt;
-    case Comparison::kLe: return Comparison::kGe;
-    case Comparison::kGt: return Comparison::kLt;
-    case Comparison::kGe: return Comparison::kLe;
-    default: return c;
+    case Comparison::kLt:
+      return Comparison::kGt;
+    case Comparison::kLe:
+      return Comparison::kGe;
+    case Comparison::kGt:
+      return Comparison::kLt;
+    case Comparison::kGe:
+      return Comparison::kLe;
+    default:
+      return c;
   }
 }
 
@@ -119,13 +134,18 @@ std::optional<int64_t> count(int64_t init, int64_t limit, int64_t step, Comparis
   __int128 stride = step < 0 ? -static_cast<__int128>(step) : step;
   __int128 trips = 0;
   switch (direction) {
-    case Comparison::kLt: trips = distance <= 0 ? 0 : (distance + stride - 1) / stride; break;
-    case Comparison::kLe: trips = distance < 0 ? 0 : distance / stride + 1; break;
+    case Comparison::kLt:
+      trips = distance <= 0 ? 0 : (distance + stride - 1) / stride;
+      break;
+    case Comparison::kLe:
+      trips = distance < 0 ? 0 : distance / stride + 1;
+      break;
     case Comparison::kNe:
       if (distance < 0 || distance % stride) return std::nullopt;
       trips = distance / stride;
       break;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
   if (trips > INT64_MAX) return std::nullopt;
   return static_cast<int64_t>(trips);
@@ -140,9 +160,12 @@ std::optional<int64_t> stepOf(const Module& m, const Op& loop, uint32_t index) {
   bool adds = advance.opcode == Opcode::add, subtracts = advance.opcode == Opcode::subtract;
   if (!adds && !subtracts) return std::nullopt;
   ValueId other;
-  if (advance.operands[0] == arg) other = advance.operands[1];
-  else if (adds && advance.operands[1] == arg) other = advance.operands[0];
-  else return std::nullopt;
+  if (advance.operands[0] == arg)
+    other = advance.operands[1];
+  else if (adds && advance.operands[1] == arg)
+    other = advance.operands[0];
+  else
+    return std::nullopt;
   auto step = invariantInt(m, loop, other);
   if (!step || *step == 0 || *step == INT64_MIN) return std::nullopt;
   return subtracts ? -*step : *step;
@@ -150,7 +173,9 @@ std::optional<int64_t> stepOf(const Module& m, const Op& loop, uint32_t index) {
 
 }  // namespace
 
-std::optional<int64_t> constantInt(const Module& module, ValueId value) { return constantInt(module, value, 16); }
+std::optional<int64_t> constantInt(const Module& module, ValueId value) {
+  return constantInt(module, value, 16);
+}
 
 std::optional<int64_t> tripCount(const Module& m, OpId while_op) {
   const Op& loop = m.op(while_op);

@@ -14,8 +14,10 @@ OpId loop(Main& f, ValueId init, ValueId limit, int64_t step, Comparison directi
   for (RegionId region : {cond, body}) {
     ValueId i = f.m.addArg(region, b.typeId(init), b.loc), v = f.m.addArg(region, b.typeId(payload), b.loc);
     b.atEnd(region);
-    if (region == cond) b.yield({b.compare(direction, i, limit)});
-    else b.yield({b.add(i, b.scalarInt(ElementType::kS32, step)), b.unary(Opcode::negate, v)});
+    if (region == cond)
+      b.yield({b.compare(direction, i, limit)});
+    else
+      b.yield({b.add(i, b.scalarInt(ElementType::kS32, step)), b.unary(Opcode::negate, v)});
   }
   b.atEnd(outer);
   return op;
@@ -25,7 +27,8 @@ TEST(Analysis, CountsTrips) {
   auto trips = [](int64_t init, int64_t limit, int64_t step, Comparison direction) {
     Main f;
     ValueId payload = f.arg(f.f32({4}));
-    OpId op = loop(f, f.b.scalarInt(ElementType::kS32, init), f.b.scalarInt(ElementType::kS32, limit), step, direction, payload);
+    OpId op = loop(f, f.b.scalarInt(ElementType::kS32, init), f.b.scalarInt(ElementType::kS32, limit), step,
+                   direction, payload);
     return tripCount(f.m, op);
   };
   EXPECT_EQ(trips(0, 10, 1, Comparison::kLt), 10);
@@ -86,8 +89,9 @@ TEST(Analysis, DeadCodeGoesAndWhatMustStayStays) {
   f.m.addFunc("unused", true);
   f.finish({x});
   EXPECT_EQ(eliminateDeadCode(f.m), 11u);
-  EXPECT_EQ(f.text(), "module @ hlo\nfunc @main(%a0: f32[4]) -> (f32[4])\n"
-                      "  %0 = custom_call %a0 {call_target_name=print, has_side_effect=true} : f32[4]\n  return %a0\n");
+  EXPECT_EQ(f.text(),
+            "module @ hlo\nfunc @main(%a0: f32[4]) -> (f32[4])\n"
+            "  %0 = custom_call %a0 {call_target_name=print, has_side_effect=true} : f32[4]\n  return %a0\n");
   EXPECT_EQ(f.check(), "");
 }
 
@@ -109,9 +113,10 @@ TEST(Analysis, InliningKeepsLocationsAndNesting) {
   f.finish({f.b.add(f.b.result(call, 0), f.b.result(call, 1))});
   ASSERT_EQ(f.check(), "");
   ASSERT_FALSE(inlineCalls(f.m));
-  EXPECT_EQ(toText(f.m), "module @ hlo\nfunc @main(%a0: f32[4]) -> (f32[4])\n"
-                         "  %0 = negate %a0 : f32[4]  ; inner.py:1:1\n  %1 = negate %0 : f32[4]  ; inner.py:1:1\n"
-                         "  %2 = add %1, %a0 : f32[4]  ; t.py:1:1\n  return %2  ; t.py:1:1\n");
+  EXPECT_EQ(toText(f.m),
+            "module @ hlo\nfunc @main(%a0: f32[4]) -> (f32[4])\n"
+            "  %0 = negate %a0 : f32[4]  ; inner.py:1:1\n  %1 = negate %0 : f32[4]  ; inner.py:1:1\n"
+            "  %2 = add %1, %a0 : f32[4]  ; t.py:1:1\n  return %2  ; t.py:1:1\n");
   EXPECT_EQ(f.check(), "");
 }
 

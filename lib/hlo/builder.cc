@@ -45,7 +45,9 @@ ValueId Builder::finish(OpId op) {
   return m.addResult(op, m.internType(types[0]));
 }
 
-ValueId Builder::infer(Opcode opcode, llvm::ArrayRef<ValueId> operands) { return finish(place(opcode, operands, {})); }
+ValueId Builder::infer(Opcode opcode, llvm::ArrayRef<ValueId> operands) {
+  return finish(place(opcode, operands, {}));
+}
 
 // ---------------------------------------------------------------- constants
 
@@ -56,8 +58,12 @@ ValueId Builder::constant(Literal literal) {
   return result(op);
 }
 
-ValueId Builder::splat(TypeId type, double value) { return constant(hlo::splatDouble(type, m.type(type).element, value)); }
-ValueId Builder::splatInt(TypeId type, int64_t value) { return constant(hlo::splatInt(type, m.type(type).element, value)); }
+ValueId Builder::splat(TypeId type, double value) {
+  return constant(hlo::splatDouble(type, m.type(type).element, value));
+}
+ValueId Builder::splatInt(TypeId type, int64_t value) {
+  return constant(hlo::splatInt(type, m.type(type).element, value));
+}
 
 ValueId Builder::ints(ElementType element, llvm::ArrayRef<int64_t> values) {
   return constant(denseInts(m.tensorType(element, {static_cast<int64_t>(values.size())}), element, values));
@@ -80,12 +86,20 @@ ValueId Builder::highest(TypeId type) {
 std::optional<ValueId> Builder::identity(Opcode combiner, TypeId type) {
   bool pred = m.type(type).element == ElementType::kPred;
   switch (combiner) {
-    case Opcode::add: case Opcode::or_: case Opcode::xor_: return zeros(type);
-    case Opcode::multiply: return ones(type);
-    case Opcode::and_: return splatInt(type, pred ? 1 : -1);
-    case Opcode::maximum: return lowest(type);
-    case Opcode::minimum: return highest(type);
-    default: return std::nullopt;
+    case Opcode::add:
+    case Opcode::or_:
+    case Opcode::xor_:
+      return zeros(type);
+    case Opcode::multiply:
+      return ones(type);
+    case Opcode::and_:
+      return splatInt(type, pred ? 1 : -1);
+    case Opcode::maximum:
+      return lowest(type);
+    case Opcode::minimum:
+      return highest(type);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -121,7 +135,8 @@ ValueId Builder::reshape(ValueId x, llvm::ArrayRef<int64_t> dims) {
   return result(place(Opcode::reshape, {x}, {m.tensorType(type(x).element, dims)}));
 }
 
-ValueId Builder::broadcastInDim(ValueId x, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> broadcast_dimensions) {
+ValueId Builder::broadcastInDim(ValueId x, llvm::ArrayRef<int64_t> dims,
+                                llvm::ArrayRef<int64_t> broadcast_dimensions) {
   OpId op = place(Opcode::broadcast_in_dim, {x}, {m.tensorType(type(x).element, dims)});
   m.setInts(op, AttrKey::broadcast_dimensions, broadcast_dimensions);
   return result(op);
@@ -129,14 +144,16 @@ ValueId Builder::broadcastInDim(ValueId x, llvm::ArrayRef<int64_t> dims, llvm::A
 
 ValueId Builder::transpose(ValueId x, llvm::ArrayRef<int64_t> permutation) {
   bool identity = true;
-  for (size_t i = 0; i < permutation.size(); ++i) identity = identity && permutation[i] == static_cast<int64_t>(i);
+  for (size_t i = 0; i < permutation.size(); ++i)
+    identity = identity && permutation[i] == static_cast<int64_t>(i);
   if (identity) return x;
   OpId op = place(Opcode::transpose, {x}, {});
   m.setInts(op, AttrKey::permutation, permutation);
   return finish(op);
 }
 
-ValueId Builder::slice(ValueId x, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit, llvm::ArrayRef<int64_t> strides) {
+ValueId Builder::slice(ValueId x, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit,
+                       llvm::ArrayRef<int64_t> strides) {
   Dims ones(start.size(), 1);
   OpId op = place(Opcode::slice, {x}, {});
   m.setInts(op, AttrKey::start_indices, start);
@@ -166,7 +183,8 @@ ValueId Builder::dynamicUpdateSlice(ValueId x, ValueId update, llvm::ArrayRef<Va
   return infer(Opcode::dynamic_update_slice, operands);
 }
 
-ValueId Builder::pad(ValueId x, ValueId value, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior) {
+ValueId Builder::pad(ValueId x, ValueId value, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
+                     llvm::ArrayRef<int64_t> interior) {
   Dims none(low.size(), 0);
   OpId op = place(Opcode::pad, {x, value}, {});
   m.setInts(op, AttrKey::edge_padding_low, low);
@@ -232,7 +250,8 @@ ValueId Builder::allGather(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes,
   return finish(op);
 }
 
-ValueId Builder::reduceScatter(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t dim, Opcode combiner) {
+ValueId Builder::reduceScatter(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t dim,
+                               Opcode combiner) {
   OpId op = place(Opcode::reduce_scatter, {x}, {});
   m.setAxes(op, AttrKey::axes, mesh, axes);
   m.setInt(op, AttrKey::scatter_dimension, dim);
@@ -240,7 +259,8 @@ ValueId Builder::reduceScatter(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> a
   return finish(op);
 }
 
-ValueId Builder::allToAll(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t split_dim, int64_t concat_dim) {
+ValueId Builder::allToAll(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t split_dim,
+                          int64_t concat_dim) {
   OpId op = place(Opcode::all_to_all, {x}, {});
   m.setAxes(op, AttrKey::axes, mesh, axes);
   m.setInt(op, AttrKey::split_dimension, split_dim);

@@ -67,7 +67,9 @@ TEST(Builder, PutsOpsAtItsPlace) {
   f.b.into(f.b.region(), &sink);
   f.b.unary(Opcode::sine, x);
   EXPECT_EQ(sink.size(), 1u);
-  EXPECT_EQ(f.text(), "module @ hlo\nfunc @main(%a0: f32[]) -> (f32[])\n  %0 = negate %a0 : f32[]\n  %1 = abs %0 : f32[]\n  return %a0\n");
+  EXPECT_EQ(f.text(),
+            "module @ hlo\nfunc @main(%a0: f32[]) -> (f32[])\n  %0 = negate %a0 : f32[]\n  %1 = abs %0 : "
+            "f32[]\n  return %a0\n");
   EXPECT_EQ(f.check(), "");
 }
 

@@ -16,7 +16,8 @@ void forEachCallee(const Module& m, OpId op, llvm::function_ref<void(FuncId)> vi
 
 class DeadCode {
  public:
-  explicit DeadCode(Module& module) : m(module), keep_(m.numOps()), live_(m.numOps()), func_keep_(m.funcs.size()) {}
+  explicit DeadCode(Module& module)
+      : m(module), keep_(m.numOps()), live_(m.numOps()), func_keep_(m.funcs.size()) {}
 
   size_t run() {
     findRoots();

@@ -114,7 +114,9 @@ TEST(Document, LargeConstantsStandInTheirTable) {
   f.m.setLiteral(again, f.m.findAttr(f.m.value(big).def, AttrKey::value)->literal);
   f.finish({big});
   std::string text = write(f.m);
-  EXPECT_NE(text.find("\"literals\":[\n{\"id\":0,\"dtype\":\"s32\",\"dims\":[5000],\"base64\":\"BwAAAAgAAAAH"), std::string::npos);
+  EXPECT_NE(
+      text.find("\"literals\":[\n{\"id\":0,\"dtype\":\"s32\",\"dims\":[5000],\"base64\":\"BwAAAAgAAAAH"),
+      std::string::npos);
   EXPECT_NE(text.find("\"value\":{\"literal\":0}"), std::string::npos);
   Module m = llvm::cantFail(readDocument(text, "d.json"));
   EXPECT_EQ(m.numLiterals(), 1u);
@@ -130,11 +132,14 @@ TEST(Document, TripsMultiply) {
     RegionId region = f.b.addRegion(loop);
     ValueId i = f.m.addArg(region, f.s32({}), f.b.loc);
     f.b.atEnd(region);
-    f.b.yield({cond ? f.b.compare(Comparison::kLt, i, three) : f.b.add(i, f.b.scalarInt(ElementType::kS32, 1))});
+    f.b.yield(
+        {cond ? f.b.compare(Comparison::kLt, i, three) : f.b.add(i, f.b.scalarInt(ElementType::kS32, 1))});
   }
   f.b.atEnd(outer);
   f.finish({});
-  EXPECT_NE(write(f.m).find("\"op\":\"add\",\"in\":[\"r2.1.0\",\"5\"],\"out\":[{\"dtype\":\"s32\",\"dims\":[]}],\"bytes\":4,\"trips\":3"), std::string::npos);
+  EXPECT_NE(write(f.m).find("\"op\":\"add\",\"in\":[\"r2.1.0\",\"5\"],\"out\":[{\"dtype\":\"s32\",\"dims\":[]"
+                            "}],\"bytes\":4,\"trips\":3"),
+            std::string::npos);
 }
 
 // The refusal of the sample with one text replaced by another.
@@ -151,19 +156,25 @@ std::string damaged(llvm::StringRef from, llvm::StringRef to) {
 }
 
 TEST(Document, MistakesAreRefusedAtTheirPlace) {
-  EXPECT_NE(damaged("\"op\":\"negate\"", "\"op\":\"negat\"").find("d.json:29:1: unknown operation 'negat'"), std::string::npos);
+  EXPECT_NE(damaged("\"op\":\"negate\"", "\"op\":\"negat\"").find("d.json:29:1: unknown operation 'negat'"),
+            std::string::npos);
   EXPECT_NE(damaged("\"bytes\":8,\"loc\"", "\"byts\":8,\"loc\"").find("byts"), std::string::npos);
-  EXPECT_NE(damaged("\"in\":[\"a0\"]", "\"in\":[\"a1\"]").find("'a1' names no value that is known here"), std::string::npos);
-  EXPECT_NE(damaged("\"in\":[\"0\"]", "\"in\":[\"6\"]").find("'6' names no value that is known here"), std::string::npos);
+  EXPECT_NE(damaged("\"in\":[\"a0\"]", "\"in\":[\"a1\"]").find("'a1' names no value that is known here"),
+            std::string::npos);
+  EXPECT_NE(damaged("\"in\":[\"0\"]", "\"in\":[\"6\"]").find("'6' names no value that is known here"),
+            std::string::npos);
   EXPECT_NE(damaged("\"dims\":[2]", "\"dims\":[-2]").find("expected a size"), std::string::npos);
-  EXPECT_NE(damaged("\"sharding\":0", "\"sharding\":7").find("expected the id of a sharding"), std::string::npos);
-  EXPECT_NE(damaged("\"dense\":[1,-2]", "\"dense\":[1]").find("constant of 1 elements where its type has 2"), std::string::npos);
+  EXPECT_NE(damaged("\"sharding\":0", "\"sharding\":7").find("expected the id of a sharding"),
+            std::string::npos);
+  EXPECT_NE(damaged("\"dense\":[1,-2]", "\"dense\":[1]").find("constant of 1 elements where its type has 2"),
+            std::string::npos);
   EXPECT_NE(damaged("{\"axes\":{", "{\"axles\":{").find("unknown attribute 'axles'"), std::string::npos);
   EXPECT_NE(damaged("\"args\":1", "\"args\":2").find("states 2 arguments"), std::string::npos);
   EXPECT_NE(damaged("\"stage\":\"spmd\"", "\"stage\":\"llo\"").find("llo"), std::string::npos);
   EXPECT_NE(damaged("\"version\":1", "\"version\":9").find("9"), std::string::npos);
   EXPECT_NE(damaged("\"region\":0,\"args\"", "\"region\":1,\"args\"").find("region"), std::string::npos);
-  EXPECT_EQ(damaged("\"dims\":[2],\"global\"", "\"dims\":[3],\"global\""), "argument 0 holds f32[3] per device, its sharding of f32[8] gives f32[2]");
+  EXPECT_EQ(damaged("\"dims\":[2],\"global\"", "\"dims\":[3],\"global\""),
+            "argument 0 holds f32[3] per device, its sharding of f32[8] gives f32[2]");
 }
 
 TEST(Document, NoDamageBringsTheReaderDown) {
@@ -177,10 +188,13 @@ TEST(Document, NoDamageBringsTheReaderDown) {
   for (size_t round = 0; round < text.size() + 4000; ++round) {
     std::string bad = text.take_front(std::min(round, text.size())).str();
     if (round >= text.size())
-      for (uint64_t edits = 1 + next(3); edits > 0; --edits) bad[next(bad.size())] = kBytes[next(kBytes.size())];
+      for (uint64_t edits = 1 + next(3); edits > 0; --edits)
+        bad[next(bad.size())] = kBytes[next(kBytes.size())];
     auto m = readDocument(bad, "d.json");
-    if (!m) llvm::consumeError(m.takeError());
-    else llvm::consumeError(verify(*m));
+    if (!m)
+      llvm::consumeError(m.takeError());
+    else
+      llvm::consumeError(verify(*m));
   }
 }
 

@@ -12,7 +12,9 @@ constexpr int kMaxDepth = 1000;
 // Deepest nesting of regions.
 constexpr int kMaxNesting = 300;
 
-ValueId lookUp(const std::vector<ValueId>& map, ValueId v) { return v.v < map.size() && map[v.v] ? map[v.v] : v; }
+ValueId lookUp(const std::vector<ValueId>& map, ValueId v) {
+  return v.v < map.size() && map[v.v] ? map[v.v] : v;
+}
 
 void set(std::vector<ValueId>& map, ValueId from, ValueId to) {
   if (from.v >= map.size()) map.resize(from.v + from.v / 2 + 16);
@@ -21,7 +23,8 @@ void set(std::vector<ValueId>& map, ValueId from, ValueId to) {
 
 class Inliner {
  public:
-  Inliner(Module& module, bool composites) : m(module), composites_(composites), state_(m.funcs.size(), kNew), nesting_(m.funcs.size()) {}
+  Inliner(Module& module, bool composites)
+      : m(module), composites_(composites), state_(m.funcs.size(), kNew), nesting_(m.funcs.size()) {}
 
   llvm::Error run(FuncId func) {
     state_[func.v] = kOpen;
@@ -73,7 +76,8 @@ class Inliner {
       --depth_;
     }
     deepest = std::max(deepest, depth + nesting_[callee.v]);
-    if (deepest > kMaxNesting) return fail(Code::kBadCall, loc, "the regions of this program nest too deeply");
+    if (deepest > kMaxNesting)
+      return fail(Code::kBadCall, loc, "the regions of this program nest too deeply");
     RegionId body = m.func(callee).body;
     llvm::ArrayRef<ValueId> args = m.region(body).args;
     if (args.size() != m.op(op).operands.size())
@@ -84,7 +88,8 @@ class Inliner {
       return fail(Code::kBadCall, loc, "call of @" + name + " with another number of results");
     for (size_t i = 0; i < results.size(); ++i) set(replaced_, m.op(op).results[i], results[i]);
     m.op(op).parent = RegionId();
-    if (m.numOps() > kMaxOps) return fail(Code::kBadCall, loc, "the calls of this program unfold to too many operations");
+    if (m.numOps() > kMaxOps)
+      return fail(Code::kBadCall, loc, "the calls of this program unfold to too many operations");
     return llvm::Error::success();
   }
 
@@ -92,8 +97,8 @@ class Inliner {
   const bool composites_;
   int depth_ = 0;
   std::vector<State> state_;
-  std::vector<int> nesting_;       // deepest region of each function that is done
-  std::vector<ValueId> map_;       // callee values to their latest copy; rewritten by each copy before it is read
+  std::vector<int> nesting_;  // deepest region of each function that is done
+  std::vector<ValueId> map_;  // callee values to their latest copy; rewritten by each copy before it is read
   std::vector<ValueId> replaced_;  // results of inlined calls
 };
 
@@ -125,7 +130,8 @@ OpId copyOp(Module& m, OpId op, RegionId to, std::vector<ValueId>& map, std::vec
       m.value(arg).sharding = old.sharding;
       set(map, m.region(from).args[a], arg);
     }
-    for (size_t o = 0; o < m.region(from).ops.size(); ++o) copyOp(m, m.region(from).ops[o], nested, map, nullptr);
+    for (size_t o = 0; o < m.region(from).ops.size(); ++o)
+      copyOp(m, m.region(from).ops[o], nested, map, nullptr);
   }
   return copy;
 }
@@ -148,7 +154,8 @@ llvm::Error inlineCalls(Module& module, bool composites) {
   Inliner inliner(module, composites);
   if (module.entry) {
     if (auto e = inliner.run(module.entry)) return e;
-    for (size_t i = 0; i < module.funcs.size(); ++i) module.funcs[i].is_private = FuncId(static_cast<uint32_t>(i)) != module.entry;
+    for (size_t i = 0; i < module.funcs.size(); ++i)
+      module.funcs[i].is_private = FuncId(static_cast<uint32_t>(i)) != module.entry;
   }
   dropUnusedFunctions(module);
   return llvm::Error::success();

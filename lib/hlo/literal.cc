@@ -14,7 +14,9 @@ namespace tpu::hlo {
 namespace {
 
 template <class T>
-void put(T value, uint8_t* out) { std::memcpy(out, &value, sizeof(T)); }
+void put(T value, uint8_t* out) {
+  std::memcpy(out, &value, sizeof(T));
+}
 template <class T>
 T get(const uint8_t* in) {
   T value;
@@ -54,19 +56,31 @@ double decodeFloat(ElementType element, uint64_t bits) {
 
 uint64_t loadBits(ElementType element, const uint8_t* in) {
   switch (hostBytes(element)) {
-    case 1: return in[0];
-    case 2: return get<uint16_t>(in);
-    case 4: return get<uint32_t>(in);
-    default: return get<uint64_t>(in);
+    case 1:
+      return in[0];
+    case 2:
+      return get<uint16_t>(in);
+    case 4:
+      return get<uint32_t>(in);
+    default:
+      return get<uint64_t>(in);
   }
 }
 
 void storeBits(ElementType element, uint64_t bits, uint8_t* out) {
   switch (hostBytes(element)) {
-    case 1: out[0] = static_cast<uint8_t>(bits); return;
-    case 2: put(static_cast<uint16_t>(bits), out); return;
-    case 4: put(static_cast<uint32_t>(bits), out); return;
-    default: put(bits, out); return;
+    case 1:
+      out[0] = static_cast<uint8_t>(bits);
+      return;
+    case 2:
+      put(static_cast<uint16_t>(bits), out);
+      return;
+    case 4:
+      put(static_cast<uint32_t>(bits), out);
+      return;
+    default:
+      put(bits, out);
+      return;
   }
 }
 
@@ -187,8 +201,9 @@ std::string floatText(ElementType element, uint64_t bits) {
     return "0x" + std::string(digits - std::min(digits, hex.size()), '0') + hex;
   }
   char buffer[40];
-  auto end = element == ElementType::kF64 ? std::to_chars(buffer, buffer + sizeof buffer, value)
-                                          : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
+  auto end = element == ElementType::kF64
+                 ? std::to_chars(buffer, buffer + sizeof buffer, value)
+                 : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value));
   return std::string(buffer, end.ptr);
 }
 }  // namespace
@@ -196,7 +211,8 @@ std::string floatText(ElementType element, uint64_t bits) {
 std::string elementText(ElementType element, const uint8_t* in) {
   if (isComplex(element)) {
     ElementType part = partType(element);
-    return "(" + floatText(part, loadBits(part, in)) + "," + floatText(part, loadBits(part, in + hostBytes(part))) + ")";
+    return "(" + floatText(part, loadBits(part, in)) + "," +
+           floatText(part, loadBits(part, in + hostBytes(part))) + ")";
   }
   if (isFloat(element)) return floatText(element, loadBits(element, in));
   if (element == ElementType::kPred) return in[0] ? "true" : "false";

@@ -13,8 +13,10 @@ RegionId Module::addRegion(OpId parent_op, FuncId func) {
   Region& region = regions_.emplace_back();
   region.parent_op = parent_op;
   region.func = func;
-  if (parent_op) ops_[parent_op.v].regions.push_back(id);
-  else if (func) funcs[func.v].body = id;
+  if (parent_op)
+    ops_[parent_op.v].regions.push_back(id);
+  else if (func)
+    funcs[func.v].body = id;
   return id;
 }
 

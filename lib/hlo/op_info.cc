@@ -79,14 +79,22 @@ std::optional<AttrKey> findAttrKey(llvm::StringRef name) {
 
 llvm::ArrayRef<llvm::StringRef> enumSpellings(AttrKey key) {
   switch (key) {
-    case AttrKey::comparison_direction: return kComparisons;
-    case AttrKey::compare_type: return kCompareTypes;
-    case AttrKey::fft_type: return kFftTypes;
-    case AttrKey::transpose_a: return kTransposes;
-    case AttrKey::rng_distribution: return kDistributions;
-    case AttrKey::rng_algorithm: return kAlgorithms;
-    case AttrKey::allowed_direction: return kDirections;
-    default: return {};
+    case AttrKey::comparison_direction:
+      return kComparisons;
+    case AttrKey::compare_type:
+      return kCompareTypes;
+    case AttrKey::fft_type:
+      return kFftTypes;
+    case AttrKey::transpose_a:
+      return kTransposes;
+    case AttrKey::rng_distribution:
+      return kDistributions;
+    case AttrKey::rng_algorithm:
+      return kAlgorithms;
+    case AttrKey::allowed_direction:
+      return kDirections;
+    default:
+      return {};
   }
 }
 

@@ -24,7 +24,8 @@ std::string axesText(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes) {
 
 class Printer {
  public:
-  Printer(const Module& module, llvm::raw_ostream& os, const PrintOptions& options) : m(module), os(os), options_(options) {}
+  Printer(const Module& module, llvm::raw_ostream& os, const PrintOptions& options)
+      : m(module), os(os), options_(options) {}
 
   void run() {
     os << "module @" << m.name << (m.stage == Stage::kSpmd ? " spmd" : " hlo");
@@ -47,7 +48,8 @@ class Printer {
 
   void list(llvm::StringRef before, llvm::ArrayRef<int64_t> values) {
     os << before << '[';
-    llvm::interleave(values, os, [&](int64_t v) { os << v; }, ",");
+    llvm::interleave(
+        values, os, [&](int64_t v) { os << v; }, ",");
     os << ']';
   }
 
@@ -143,7 +145,8 @@ class Printer {
     bool first = true;
     for (AttrId id : op.attrs) {
       const Attr& attr = m.attr(id);
-      if (attr.key == AttrKey::result_shardings || (attr.kind == AttrKind::kSharding && !options_.shardings)) continue;
+      if (attr.key == AttrKey::result_shardings || (attr.kind == AttrKind::kSharding && !options_.shardings))
+        continue;
       os << (first ? " {" : ", ") << attrName(attr.key) << '=';
       first = false;
       value(attr);
@@ -153,23 +156,38 @@ class Printer {
 
   void value(const Attr& attr) {
     switch (attr.kind) {
-      case AttrKind::kBool: os << (attr.i ? "true" : "false"); return;
-      case AttrKind::kInt: os << attr.i; return;
+      case AttrKind::kBool:
+        os << (attr.i ? "true" : "false");
+        return;
+      case AttrKind::kInt:
+        os << attr.i;
+        return;
       case AttrKind::kFloat: {
         uint8_t bytes[8];
         storeDouble(ElementType::kF64, attr.f, bytes);
         os << elementText(ElementType::kF64, bytes);
         return;
       }
-      case AttrKind::kInts: case AttrKind::kBools: list("", attr.ints); return;
-      case AttrKind::kString: case AttrKind::kEnum: case AttrKind::kText: os << attr.str; return;
+      case AttrKind::kInts:
+      case AttrKind::kBools:
+        list("", attr.ints);
+        return;
+      case AttrKind::kString:
+      case AttrKind::kEnum:
+      case AttrKind::kText:
+        os << attr.str;
+        return;
       case AttrKind::kStrings:
         os << '[';
         llvm::interleave(attr.strs, os, ",");
         os << ']';
         return;
-      case AttrKind::kLiteral: literal(m.literal(attr.literal)); return;
-      case AttrKind::kType: type(attr.type); return;
+      case AttrKind::kLiteral:
+        literal(m.literal(attr.literal));
+        return;
+      case AttrKind::kType:
+        type(attr.type);
+        return;
       case AttrKind::kTypes:
         for (int64_t t : attr.ints) type(TypeId(static_cast<uint32_t>(t)));
         return;
@@ -178,7 +196,9 @@ class Printer {
         return;
       case AttrKind::kShardings:
         os << '[';
-        llvm::interleave(attr.ints, os, [&](int64_t s) { os << shardingText(m, ShardingId(static_cast<uint32_t>(s))); }, ", ");
+        llvm::interleave(
+            attr.ints, os, [&](int64_t s) { os << shardingText(m, ShardingId(static_cast<uint32_t>(s))); },
+            ", ");
         os << ']';
         return;
       case AttrKind::kAxes:
@@ -187,7 +207,9 @@ class Printer {
       case AttrKind::kGroups:
         os << '[';
         for (int64_t row = 0; row < attr.groups.rows; ++row)
-          list(row ? "," : "", llvm::ArrayRef<int64_t>(attr.groups.ids).slice(static_cast<size_t>(row * attr.groups.cols), static_cast<size_t>(attr.groups.cols)));
+          list(row ? "," : "", llvm::ArrayRef<int64_t>(attr.groups.ids)
+                                   .slice(static_cast<size_t>(row * attr.groups.cols),
+                                          static_cast<size_t>(attr.groups.cols)));
         os << ']';
         return;
     }
@@ -236,7 +258,9 @@ std::string shardingText(const Module& module, ShardingId id) {
   return text;
 }
 
-void print(const Module& module, llvm::raw_ostream& os, const PrintOptions& options) { Printer(module, os, options).run(); }
+void print(const Module& module, llvm::raw_ostream& os, const PrintOptions& options) {
+  Printer(module, os, options).run();
+}
 
 std::string toText(const Module& module, const PrintOptions& options) {
   std::string text;

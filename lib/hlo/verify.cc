@@ -13,7 +13,8 @@ constexpr int kMaxDepth = 300;
 
 class Verifier {
  public:
-  explicit Verifier(const Module& module) : m(module), visible_(m.numValues()), placed_(m.numOps()), checked_(m.numShardings()) {}
+  explicit Verifier(const Module& module)
+      : m(module), visible_(m.numValues()), placed_(m.numOps()), checked_(m.numShardings()) {}
 
   llvm::Error run() {
     if (llvm::Error e = checkModule()) return e;
@@ -32,25 +33,32 @@ class Verifier {
     llvm::DenseSet<uint32_t> names;
     for (const Func& func : m.funcs) {
       if (m.string(func.name).empty()) return bad(func.loc, "function without a name");
-      if (!names.insert(func.name.v).second) return bad(func.loc, "function @" + m.string(func.name) + " is defined twice");
+      if (!names.insert(func.name.v).second)
+        return bad(func.loc, "function @" + m.string(func.name) + " is defined twice");
     }
     for (const Mesh& mesh : m.meshes)
       for (const MeshAxis& axis : mesh.axes)
-        if (axis.size < 1) return bad(LocId(), "axis '" + axis.name + "' of mesh '" + mesh.name + "' has no devices");
+        if (axis.size < 1)
+          return bad(LocId(), "axis '" + axis.name + "' of mesh '" + mesh.name + "' has no devices");
     return llvm::Error::success();
   }
 
   // ---------------------------------------------------------------- shardings
 
-  llvm::Error checkAxes(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes, llvm::SmallVectorImpl<AxisRef>& seen, LocId loc) {
+  llvm::Error checkAxes(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes, llvm::SmallVectorImpl<AxisRef>& seen,
+                        LocId loc) {
     for (const AxisRef& ref : axes) {
-      if (ref.axis >= mesh.axes.size()) return fail(Code::kShardingMisfit, m.loc(loc), "sharding by an axis that mesh '" + mesh.name + "' does not have");
+      if (ref.axis >= mesh.axes.size())
+        return fail(Code::kShardingMisfit, m.loc(loc),
+                    "sharding by an axis that mesh '" + mesh.name + "' does not have");
       const MeshAxis& axis = mesh.axes[ref.axis];
       if (ref.pre < 1 || ref.size < 1 || axis.size % ref.pre || (axis.size / ref.pre) % ref.size)
         return fail(Code::kShardingMisfit, m.loc(loc), "sub-axis does not divide axis '" + axis.name + "'");
       for (const AxisRef& other : seen) {
-        bool apart = other.axis != ref.axis || other.pre >= ref.pre * ref.size || ref.pre >= other.pre * other.size;
-        if (!apart) return fail(Code::kShardingMisfit, m.loc(loc), "sharding uses axis '" + axis.name + "' twice");
+        bool apart =
+            other.axis != ref.axis || other.pre >= ref.pre * ref.size || ref.pre >= other.pre * other.size;
+        if (!apart)
+          return fail(Code::kShardingMisfit, m.loc(loc), "sharding uses axis '" + axis.name + "' twice");
       }
       seen.push_back(ref);
     }
@@ -73,7 +81,8 @@ class Verifier {
     }
     bool maximal = m.meshes[s.mesh.v].maximal_device >= 0;
     if (type && type->kind == TypeKind::kTensor && s.dims.size() != type->dims.size() && !maximal)
-      return fail(Code::kShardingMisfit, m.loc(loc), "sharding of " + llvm::Twine(s.dims.size()) + " dimensions on " + typeText(m, *type));
+      return fail(Code::kShardingMisfit, m.loc(loc),
+                  "sharding of " + llvm::Twine(s.dims.size()) + " dimensions on " + typeText(m, *type));
     return llvm::Error::success();
   }
 
@@ -86,32 +95,45 @@ class Verifier {
     if (m.stage != Stage::kSpmd || !port.global_type) return llvm::Error::success();
     Type expected = port.sharding ? localType(m, whole, m.sharding(port.sharding)) : whole;
     if (compatible(expected, type)) return llvm::Error::success();
-    return fail(Code::kTypeMismatch, m.loc(loc), what + " holds " + typeText(m, type) + " per device, its sharding of " +
-                                                     typeText(m, whole) + " gives " + typeText(m, expected));
+    return fail(Code::kTypeMismatch, m.loc(loc),
+                what + " holds " + typeText(m, type) + " per device, its sharding of " + typeText(m, whole) +
+                    " gives " + typeText(m, expected));
   }
 
   llvm::Error checkFunc(const Func& func) {
-    if (func.body.v >= m.numRegions()) return bad(func.loc, "function @" + m.string(func.name) + " has no body");
+    if (func.body.v >= m.numRegions())
+      return bad(func.loc, "function @" + m.string(func.name) + " has no body");
     const Region& body = m.region(func.body);
     if (body.parent_op) return bad(func.loc, "body of @" + m.string(func.name) + " lies in an operation");
     if (func.arg_ports.size() != body.args.size() && !func.arg_ports.empty())
-      return bad(func.loc, "function @" + m.string(func.name) + " describes " + llvm::Twine(func.arg_ports.size()) + " of " + llvm::Twine(body.args.size()) + " arguments");
+      return bad(func.loc, "function @" + m.string(func.name) + " describes " +
+                               llvm::Twine(func.arg_ports.size()) + " of " + llvm::Twine(body.args.size()) +
+                               " arguments");
     if (func.result_ports.size() != func.result_types.size() && !func.result_ports.empty())
-      return bad(func.loc, "function @" + m.string(func.name) + " describes " + llvm::Twine(func.result_ports.size()) + " of " + llvm::Twine(func.result_types.size()) + " results");
+      return bad(func.loc, "function @" + m.string(func.name) + " describes " +
+                               llvm::Twine(func.result_ports.size()) + " of " +
+                               llvm::Twine(func.result_types.size()) + " results");
     for (size_t i = 0; i < func.arg_ports.size(); ++i) {
       const Port& port = func.arg_ports[i];
       if (port.alias >= static_cast<int>(func.result_types.size()))
-        return bad(func.loc, "argument " + llvm::Twine(i) + " aliases result " + llvm::Twine(port.alias) + " of " + llvm::Twine(func.result_types.size()));
-      if (auto e = checkPort(port, m.value(body.args[i]).type, m.value(body.args[i]).loc, "argument " + std::to_string(i))) return e;
+        return bad(func.loc, "argument " + llvm::Twine(i) + " aliases result " + llvm::Twine(port.alias) +
+                                 " of " + llvm::Twine(func.result_types.size()));
+      if (auto e = checkPort(port, m.value(body.args[i]).type, m.value(body.args[i]).loc,
+                             "argument " + std::to_string(i)))
+        return e;
     }
     for (size_t i = 0; i < func.result_ports.size(); ++i)
-      if (auto e = checkPort(func.result_ports[i], func.result_types[i], func.loc, "result " + std::to_string(i))) return e;
+      if (auto e =
+              checkPort(func.result_ports[i], func.result_types[i], func.loc, "result " + std::to_string(i)))
+        return e;
     if (auto e = checkRegion(func.body, OpId(), 0)) return e;
     const Op& last = m.op(body.ops.back());
     bool same = last.operands.size() == func.result_types.size();
     for (size_t i = 0; same && i < last.operands.size(); ++i)
       same = compatible(m.typeOf(last.operands[i]), m.type(func.result_types[i]));
-    if (!same) return fail(Code::kTypeMismatch, m.loc(last.loc), "function @" + m.string(func.name) + " returns other types than it states");
+    if (!same)
+      return fail(Code::kTypeMismatch, m.loc(last.loc),
+                  "function @" + m.string(func.name) + " returns other types than it states");
     return llvm::Error::success();
   }
 
@@ -125,12 +147,14 @@ class Verifier {
     if (depth > kMaxDepth) return bad(parent ? m.op(parent).loc : LocId(), "regions nest too deeply");
     const Region& region = m.region(id);
     LocId where = parent ? m.op(parent).loc : LocId();
-    if (region.parent_op != parent) return bad(where, "region with another parent than the operation that holds it");
+    if (region.parent_op != parent)
+      return bad(where, "region with another parent than the operation that holds it");
     if (region.ops.empty()) return bad(where, "region without a terminator");
     size_t mark = defined_.size();
     for (uint32_t i = 0; i < region.args.size(); ++i) {
       const Value& arg = m.value(region.args[i]);
-      if (arg.region != id || arg.index != i || arg.def) return bad(where, "region argument " + llvm::Twine(i) + " belongs elsewhere");
+      if (arg.region != id || arg.index != i || arg.def)
+        return bad(where, "region argument " + llvm::Twine(i) + " belongs elsewhere");
       if (auto e = checkValue(region.args[i], arg.loc)) return e;
       define(region.args[i]);
     }
@@ -160,27 +184,32 @@ class Verifier {
       llvm::SmallVector<AxisRef, 8> seen;
       return checkAxes(m.meshes[attr.mesh.v], attr.axes, seen, loc);
     }
-    if (attr.kind == AttrKind::kLiteral && attr.literal.v >= m.numLiterals()) return bad(loc, "constant without its data");
+    if (attr.kind == AttrKind::kLiteral && attr.literal.v >= m.numLiterals())
+      return bad(loc, "constant without its data");
     return llvm::Error::success();
   }
 
   llvm::Error checkOp(OpId id, RegionId region, bool last, int depth) {
     if (id.v >= m.numOps()) return bad(LocId(), "operation id out of range");
     const Op& op = m.op(id);
-    if (op.parent != region || placed_[id.v]) return bad(op.loc, opInfo(op.opcode).mnemonic + " stands in two places");
+    if (op.parent != region || placed_[id.v])
+      return bad(op.loc, opInfo(op.opcode).mnemonic + " stands in two places");
     placed_[id.v] = true;
     if (hasTrait(op.opcode, kTerminator) != last)
-      return bad(op.loc, last ? "region ends in " + opInfo(op.opcode).mnemonic + ", expected return" : std::string("return in the middle of a region"));
+      return bad(op.loc, last ? "region ends in " + opInfo(op.opcode).mnemonic + ", expected return"
+                              : std::string("return in the middle of a region"));
     for (ValueId v : op.operands)
       if (v.v >= visible_.size() || !visible_[v.v])
-        return fail(Code::kUseBeforeDef, m.loc(op.loc), opInfo(op.opcode).mnemonic + ": operand is not defined here");
+        return fail(Code::kUseBeforeDef, m.loc(op.loc),
+                    opInfo(op.opcode).mnemonic + ": operand is not defined here");
     for (RegionId nested : op.regions)
       if (auto e = checkRegion(nested, id, depth + 1)) return e;
     for (AttrId attr : op.attrs)
       if (auto e = checkAttr(m.attr(attr), op.loc)) return e;
     for (uint32_t i = 0; i < op.results.size(); ++i) {
       const Value& result = m.value(op.results[i]);
-      if (result.def != id || result.index != i || result.region) return bad(op.loc, "result " + llvm::Twine(i) + " belongs elsewhere");
+      if (result.def != id || result.index != i || result.region)
+        return bad(op.loc, "result " + llvm::Twine(i) + " belongs elsewhere");
       if (auto e = checkValue(op.results[i], op.loc)) return e;
     }
     if (auto e = verifyOp(m, id)) return e;
@@ -214,7 +243,8 @@ class Verifier {
         }
         const Call& call = calls_[outgoing[func][next++]];
         if (state[call.to.v] == kOpen)
-          return fail(Code::kBadCall, m.loc(call.loc), "recursive call of @" + m.string(m.func(call.to).name));
+          return fail(Code::kBadCall, m.loc(call.loc),
+                      "recursive call of @" + m.string(m.func(call.to).name));
         if (state[call.to.v] == kNew) {
           state[call.to.v] = kOpen;
           stack.push_back({call.to.v, 0});

@@ -26,7 +26,8 @@ struct Case {
 };
 
 TEST(Rules, Elementwise) {
-  EXPECT_EQ(Case().f32({4}).f32({5}).check(Opcode::add, {}), "add: operands differ in type: f32[4] and f32[5]");
+  EXPECT_EQ(Case().f32({4}).f32({5}).check(Opcode::add, {}),
+            "add: operands differ in type: f32[4] and f32[5]");
   EXPECT_EQ(Case().f32({4}).check(Opcode::not_, {}), "not: does not take f32");
   EXPECT_EQ(Case().f32({4}).check(Opcode::add, {}), "add: has 1 operands, expected 2");
   Case wrong;
@@ -35,17 +36,20 @@ TEST(Rules, Elementwise) {
   Case missing;
   missing.f32({4}).f32({4});
   EXPECT_EQ(missing.check(Opcode::compare, {}), "compare: attribute 'comparison_direction' is missing");
-  EXPECT_EQ(Case().f32({}).f32({4}).f32({4}).check(Opcode::select, {}), "select: selects by f32[], expected pred");
+  EXPECT_EQ(Case().f32({}).f32({4}).f32({4}).check(Opcode::select, {}),
+            "select: selects by f32[], expected pred");
   Case bits;
   bits.f32({4});
-  EXPECT_EQ(bits.check(Opcode::bitcast_convert, {bits.f.t(ElementType::kU8, {4, 3})}), "bitcast_convert: cannot view f32[4] as u8[4,3]");
+  EXPECT_EQ(bits.check(Opcode::bitcast_convert, {bits.f.t(ElementType::kU8, {4, 3})}),
+            "bitcast_convert: cannot view f32[4] as u8[4,3]");
 }
 
 TEST(Rules, Movement) {
   Case broadcast;
   OpId op = broadcast.f32({3}).op(Opcode::broadcast_in_dim, {broadcast.f.f32({2, 4})});
   broadcast.f.m.setInts(op, AttrKey::broadcast_dimensions, {1});
-  EXPECT_EQ(broadcast.check(), "broadcast_in_dim: dimension 0 of f32[3] does not stretch to dimension 1 of f32[2,4]");
+  EXPECT_EQ(broadcast.check(),
+            "broadcast_in_dim: dimension 0 of f32[3] does not stretch to dimension 1 of f32[2,4]");
   Case transpose;
   op = transpose.f32({3, 4}).op(Opcode::transpose, {transpose.f.f32({4, 3})});
   transpose.f.m.setInts(op, AttrKey::permutation, {1, 1});
@@ -100,8 +104,11 @@ TEST(Rules, DotConvolutionReduce) {
   EXPECT_EQ(dot.check(), "dot_general: pairs dimension 1 of f32[4,8] with dimension 0 of f32[7,2]");
   Case conv;
   op = conv.f32({1, 8, 3}).f32({3, 2, 4}).op(Opcode::convolution, {conv.f.f32({1, 6, 4})});
-  for (AttrKey key : {AttrKey::input_batch_dimension, AttrKey::output_batch_dimension}) conv.f.m.setInt(op, key, 0);
-  for (AttrKey key : {AttrKey::input_feature_dimension, AttrKey::output_feature_dimension, AttrKey::kernel_output_feature_dimension}) conv.f.m.setInt(op, key, 2);
+  for (AttrKey key : {AttrKey::input_batch_dimension, AttrKey::output_batch_dimension})
+    conv.f.m.setInt(op, key, 0);
+  for (AttrKey key : {AttrKey::input_feature_dimension, AttrKey::output_feature_dimension,
+                      AttrKey::kernel_output_feature_dimension})
+    conv.f.m.setInt(op, key, 2);
   conv.f.m.setInt(op, AttrKey::kernel_input_feature_dimension, 1);
   conv.f.m.setInts(op, AttrKey::input_spatial_dimensions, {1});
   conv.f.m.setInts(op, AttrKey::kernel_spatial_dimensions, {0});

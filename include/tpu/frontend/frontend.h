@@ -11,12 +11,14 @@ enum class Format : uint8_t { kIrDocument, kStableHlo, kHloText, kBytecode, kEmp
 /// What the first bytes say. Compressed input is recognised and unpacked before (support).
 Format sniff(llvm::StringRef bytes);
 
-/// Reads a program in any format that is read: an IR document of stage hlo or spmd, or StableHLO text. Others are
-/// refused by name. The result is verified. `filename` names the input in diagnostics, its base name locates ops of
-/// text without locations (one warning says how to print them).
-llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef filename, DiagnosticSink& sink);
+/// Reads a program in any format that is read: an IR document of stage hlo or spmd, or StableHLO text. Others
+/// are refused by name. The result is verified. `filename` names the input in diagnostics, its base name
+/// locates ops of text without locations (one warning says how to print them).
+llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef filename,
+                                        DiagnosticSink& sink);
 
 /// StableHLO text in pretty or generic form, as JAX, PyTorch and TensorFlow print it. Not verified.
-llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef filename, DiagnosticSink& sink);
+llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef filename,
+                                           DiagnosticSink& sink);
 
 }  // namespace tpu::frontend

@@ -1,8 +1,8 @@
 // Making ops: a place, a location, and one call per common operation with its result type inferred.
 //
-// Where ops go is one of: the end of a region, a position of a region (which moves on with each op), or a list that a
-// pass collects in order to replace a region's `ops` in one sweep.
-// The builder asserts what it is told: passes only build what they know to be well formed; the verifier runs after.
+// Where ops go is one of: the end of a region, a position of a region (which moves on with each op), or a
+// list that a pass collects in order to replace a region's `ops` in one sweep. The builder asserts what it is
+// told: passes only build what they know to be well formed; the verifier runs after.
 #pragma once
 #include "tpu/hlo/infer.h"
 #include "tpu/hlo/module.h"
@@ -23,7 +23,8 @@ class Builder {
   LocId loc;  // of the ops made from now on
 
   // --- any op
-  /// Makes an op with stated result types. Its attributes and regions follow through m.set...() and m.addRegion().
+  /// Makes an op with stated result types. Its attributes and regions follow through m.set...() and
+  /// m.addRegion().
   OpId create(Opcode opcode, llvm::ArrayRef<ValueId> operands, llvm::ArrayRef<TypeId> results);
   /// Makes an op without attributes whose one result type follows from its operands.
   ValueId infer(Opcode opcode, llvm::ArrayRef<ValueId> operands);
@@ -59,22 +60,27 @@ class Builder {
   ValueId maximum(ValueId a, ValueId b) { return binary(Opcode::maximum, a, b); }
   /// compare_type follows from the element type.
   ValueId compare(Comparison direction, ValueId a, ValueId b);
-  ValueId select(ValueId pred, ValueId on_true, ValueId on_false) { return infer(Opcode::select, {pred, on_true, on_false}); }
+  ValueId select(ValueId pred, ValueId on_true, ValueId on_false) {
+    return infer(Opcode::select, {pred, on_true, on_false});
+  }
   ValueId clamp(ValueId min, ValueId x, ValueId max) { return infer(Opcode::clamp, {min, x, max}); }
   ValueId convert(ValueId x, ElementType element);  // x itself where nothing changes
 
   // --- movement
   ValueId reshape(ValueId x, llvm::ArrayRef<int64_t> dims);  // x itself where nothing changes
-  ValueId broadcastInDim(ValueId x, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> broadcast_dimensions);
+  ValueId broadcastInDim(ValueId x, llvm::ArrayRef<int64_t> dims,
+                         llvm::ArrayRef<int64_t> broadcast_dimensions);
   /// A scalar to any shape.
   ValueId broadcastScalar(ValueId x, llvm::ArrayRef<int64_t> dims) { return broadcastInDim(x, dims, {}); }
   ValueId transpose(ValueId x, llvm::ArrayRef<int64_t> permutation);  // x itself for the identity
-  ValueId slice(ValueId x, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit, llvm::ArrayRef<int64_t> strides = {});
+  ValueId slice(ValueId x, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit,
+                llvm::ArrayRef<int64_t> strides = {});
   /// One dimension cut to [start, limit).
   ValueId sliceDim(ValueId x, int64_t dim, int64_t start, int64_t limit);
   ValueId dynamicSlice(ValueId x, llvm::ArrayRef<ValueId> start, llvm::ArrayRef<int64_t> sizes);
   ValueId dynamicUpdateSlice(ValueId x, ValueId update, llvm::ArrayRef<ValueId> start);
-  ValueId pad(ValueId x, ValueId value, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior = {});
+  ValueId pad(ValueId x, ValueId value, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
+              llvm::ArrayRef<int64_t> interior = {});
   ValueId concatenate(llvm::ArrayRef<ValueId> xs, int64_t dimension);  // xs[0] itself where it is alone
   ValueId reverse(ValueId x, llvm::ArrayRef<int64_t> dims);
 
@@ -95,7 +101,8 @@ class Builder {
   ValueId allReduce(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, Opcode combiner);
   ValueId allGather(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t dim);
   ValueId reduceScatter(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t dim, Opcode combiner);
-  ValueId allToAll(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t split_dim, int64_t concat_dim);
+  ValueId allToAll(ValueId x, MeshId mesh, llvm::ArrayRef<AxisRef> axes, int64_t split_dim,
+                   int64_t concat_dim);
   /// pairs: source, target, source, target ...
   ValueId collectivePermute(ValueId x, llvm::ArrayRef<int64_t> pairs);
 

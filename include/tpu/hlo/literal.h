@@ -1,14 +1,14 @@
 // Constant data: encoding numbers into literal bytes and reading them back, for every element type.
-// Bytes are little-endian in host layout (hostBytes per element; pred, 2/4-bit integers and 4/6-bit floats take one
-// byte). Rounding to narrower floats is to nearest, ties to even; beyond the largest finite value it becomes infinity,
-// or NaN where the format has no infinity, or the largest value where it has neither.
+// Bytes are little-endian in host layout (hostBytes per element; pred, 2/4-bit integers and 4/6-bit floats
+// take one byte). Rounding to narrower floats is to nearest, ties to even; beyond the largest finite value it
+// becomes infinity, or NaN where the format has no infinity, or the largest value where it has neither.
 #pragma once
 #include "tpu/hlo/module.h"
 
 namespace tpu::hlo {
 
-/// Writes one element. storeDouble on an integer type truncates towards zero and saturates; on a complex type it sets
-/// the real part.
+/// Writes one element. storeDouble on an integer type truncates towards zero and saturates; on a complex type
+/// it sets the real part.
 void storeDouble(ElementType element, double value, uint8_t* out);
 void storeComplex(ElementType element, double real, double imag, uint8_t* out);
 /// Integers wrap to the type's width; pred becomes value != 0; floats round.
@@ -35,12 +35,13 @@ Literal denseInts(TypeId type, ElementType element, llvm::ArrayRef<int64_t> valu
 /// Element i of a literal, splat or not: a pointer to its hostBytes(element) bytes.
 const uint8_t* literalElement(const Module& module, const Literal& literal, int64_t i);
 
-/// Smallest and largest value of a type as an element's bits: identities of maximum and minimum (floats: infinities
-/// where the format has them, else the largest finite value; pred false and true).
+/// Smallest and largest value of a type as an element's bits: identities of maximum and minimum (floats:
+/// infinities where the format has them, else the largest finite value; pred false and true).
 void storeLowest(ElementType element, uint8_t* out);
 void storeHighest(ElementType element, uint8_t* out);
 
-/// A compact spelling for people: "3", "-1.5", "0x7fc00000" for NaN bits, "(1,2)" for complex; shortest text that reads back.
+/// A compact spelling for people: "3", "-1.5", "0x7fc00000" for NaN bits, "(1,2)" for complex; shortest text
+/// that reads back.
 std::string elementText(ElementType element, const uint8_t* in);
 
 }  // namespace tpu::hlo

@@ -6,7 +6,7 @@
 namespace tpu::hlo {
 
 struct PrintOptions {
-  bool locations = true;   // "  ; model.py:12:5" behind each op
+  bool locations = true;  // "  ; model.py:12:5" behind each op
   bool shardings = true;
 };
 ///   module @jit_f spmd v5e:4x2
@@ -17,8 +17,8 @@ struct PrintOptions {
 void print(const Module& module, llvm::raw_ostream& os, const PrintOptions& options = {});
 std::string toText(const Module& module, const PrintOptions& options = {});
 
-/// "{x,y:(1)2,?}p1" per dimension, in brackets; then replicated and unreduced axes. With the mesh's name in front where
-/// the module has several.
+/// "{x,y:(1)2,?}p1" per dimension, in brackets; then replicated and unreduced axes. With the mesh's name in
+/// front where the module has several.
 std::string shardingText(const Module& module, ShardingId sharding);
 /// "x" or "x:(1)2".
 std::string axisText(const Mesh& mesh, const AxisRef& axis);

@@ -36,10 +36,13 @@ llvm::Expected<Module> DocumentReader::run() {
   if (auto e = each(r.optionalArray("ports"), [&](JsonValue row) { return port(row); })) return e;
   for (size_t i = 0; i < counts_.size(); ++i) {
     const Func& f = m.funcs[i];
-    if (static_cast<int64_t>(f.arg_ports.size()) != counts_[i].args || static_cast<int64_t>(f.result_ports.size()) != counts_[i].results)
-      return bad(counts_[i].row, "function '" + m.string(f.name) + "' states " + llvm::Twine(counts_[i].args) + " arguments and " +
+    if (static_cast<int64_t>(f.arg_ports.size()) != counts_[i].args ||
+        static_cast<int64_t>(f.result_ports.size()) != counts_[i].results)
+      return bad(counts_[i].row, "function '" + m.string(f.name) + "' states " +
+                                     llvm::Twine(counts_[i].args) + " arguments and " +
                                      llvm::Twine(counts_[i].results) + " results, the table of ports has " +
-                                     llvm::Twine(f.arg_ports.size()) + " and " + llvm::Twine(f.result_ports.size()));
+                                     llvm::Twine(f.arg_ports.size()) + " and " +
+                                     llvm::Twine(f.result_ports.size()));
   }
   if (auto e = each(r.optionalArray("regions"), [&](JsonValue row) { return region(row); })) return e;
   if (auto e = each(r.requiredArray("ops"), [&](JsonValue row) { return op(row); })) return e;
@@ -67,7 +70,8 @@ llvm::Error DocumentReader::header(FieldReader& r) {
   return llvm::Error::success();
 }
 
-llvm::Error DocumentReader::pairs(JsonValue::Range rows, llvm::StringRef what, std::vector<std::pair<std::string, std::string>>& out) {
+llvm::Error DocumentReader::pairs(JsonValue::Range rows, llvm::StringRef what,
+                                  std::vector<std::pair<std::string, std::string>>& out) {
   return each(rows, [&](JsonValue row) {
     FieldReader r(row, what);
     llvm::StringRef name = r.requiredString("name"), value = r.requiredString("value");
@@ -83,7 +87,8 @@ llvm::Error DocumentReader::mesh(JsonValue row) {
   mesh.name = r.optionalString("name").str();
   for (JsonValue axis : r.requiredArray("axes")) {
     if (!axis.isString()) return bad(axis, "expected the name of an axis");
-    if (mesh.findAxis(*axis.asString()) >= 0) return bad(axis, "axis '" + *axis.asString() + "' is named twice");
+    if (mesh.findAxis(*axis.asString()) >= 0)
+      return bad(axis, "axis '" + *axis.asString() + "' is named twice");
     mesh.axes.push_back({axis.asString()->str(), 1});
   }
   llvm::SmallVector<int64_t, 4> sizes;
@@ -99,9 +104,11 @@ llvm::Error DocumentReader::mesh(JsonValue row) {
     count *= sizes[i];
     mesh.axes[i].size = sizes[i];
   }
-  if (!devices.empty() && static_cast<int64_t>(devices.size()) != count) return bad(row, "device_ids do not match the mesh");
+  if (!devices.empty() && static_cast<int64_t>(devices.size()) != count)
+    return bad(row, "device_ids do not match the mesh");
   mesh.device_ids.assign(devices.begin(), devices.end());
-  if (!meshes_.try_emplace(id, MeshId(static_cast<uint32_t>(m.meshes.size()))).second) return bad(row, "mesh id stands twice");
+  if (!meshes_.try_emplace(id, MeshId(static_cast<uint32_t>(m.meshes.size()))).second)
+    return bad(row, "mesh id stands twice");
   m.meshes.push_back(std::move(mesh));
   return llvm::Error::success();
 }
@@ -147,7 +154,8 @@ llvm::Error DocumentReader::literal(JsonValue row) {
   if (!r.ok()) return r.finish();
   if (auto e = literalData(r, row, m.type(l.type), l)) return e;
   if (auto e = r.finish()) return e;
-  if (!literals_.try_emplace(id, m.addLiteral(std::move(l))).second) return bad(row, "literal id stands twice");
+  if (!literals_.try_emplace(id, m.addLiteral(std::move(l))).second)
+    return bad(row, "literal id stands twice");
   return llvm::Error::success();
 }
 
@@ -209,7 +217,8 @@ llvm::Error DocumentReader::port(JsonValue row) {
   if (auto e = r.finish()) return e;
   Func& f = m.funcs[func.v];
   std::vector<Port>& ports = is_arg ? f.arg_ports : f.result_ports;
-  if (index != static_cast<int64_t>(ports.size())) return bad(row, "the ports of a function are not in order");
+  if (index != static_cast<int64_t>(ports.size()))
+    return bad(row, "the ports of a function are not in order");
   if (is_arg) {
     ValueId arg = m.addArg(f.body, t, loc.empty() ? LocId() : m.internLoc(loc));
     m.value(arg).sharding = own;
@@ -242,7 +251,8 @@ llvm::Error DocumentReader::op(JsonValue row) {
     OpId outer;
     if (auto e = opRef(*parent, outer)) return e;
     int64_t index = r.requiredInt("region", 0, kMaxId);
-    if (r.ok() && index >= static_cast<int64_t>(m.op(outer).regions.size())) r.bad("region", "the parent has no such region");
+    if (r.ok() && index >= static_cast<int64_t>(m.op(outer).regions.size()))
+      r.bad("region", "the parent has no such region");
     if (!r.ok()) return r.finish();
     region = m.op(outer).regions[static_cast<size_t>(index)];
     if (m.region(region).func != func) return bad(row, "the parent lies in another function");

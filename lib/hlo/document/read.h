@@ -13,7 +13,8 @@ class DocumentReader {
 
  private:
   llvm::Error header(FieldReader& r);
-  llvm::Error pairs(JsonValue::Range rows, llvm::StringRef what, std::vector<std::pair<std::string, std::string>>& out);
+  llvm::Error pairs(JsonValue::Range rows, llvm::StringRef what,
+                    std::vector<std::pair<std::string, std::string>>& out);
   llvm::Error mesh(JsonValue row);
   llvm::Error sharding(JsonValue row);
   llvm::Error literal(JsonValue row);
@@ -54,7 +55,7 @@ class DocumentReader {
     int64_t args = 0, results = 0;
     JsonValue row;
   };
-  std::vector<Counts> counts_;  // by function
+  std::vector<Counts> counts_;            // by function
   llvm::DenseMap<uint32_t, int> depths_;  // by RegionId; function bodies are 0 and not in it
   llvm::DenseMap<std::pair<int64_t, int64_t>, JsonValue> regions_;  // (op, index) -> args, until the op comes
 };

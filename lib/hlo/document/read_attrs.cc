@@ -1,7 +1,7 @@
 // Reading a document: attributes and constants.
 #include "ids.h"
-#include "read.h"
 #include "llvm/ADT/StringExtras.h"
+#include "read.h"
 #include "tpu/hlo/literal.h"
 #include "tpu/serial/base64.h"
 
@@ -23,7 +23,9 @@ llvm::Error DocumentReader::attrs(JsonValue object, OpId op) {
 }
 
 llvm::Error DocumentReader::attr(JsonValue value, OpId op, Attr& out) {
-  auto refuse = [&](llvm::StringRef expected) { return bad(value, "expected " + expected + " for '" + attrName(out.key) + "'"); };
+  auto refuse = [&](llvm::StringRef expected) {
+    return bad(value, "expected " + expected + " for '" + attrName(out.key) + "'");
+  };
   switch (out.kind) {
     case AttrKind::kBool:
       if (!value.asBool()) return refuse("true or false");
@@ -46,7 +48,8 @@ llvm::Error DocumentReader::attr(JsonValue value, OpId op, Attr& out) {
         out.ints.push_back(*item.asBool());
       }
       return llvm::Error::success();
-    case AttrKind::kString: case AttrKind::kText:
+    case AttrKind::kString:
+    case AttrKind::kText:
       if (!value.isString()) return refuse("a string");
       out.str = value.asString()->str();
       return llvm::Error::success();
@@ -65,8 +68,10 @@ llvm::Error DocumentReader::attr(JsonValue value, OpId op, Attr& out) {
         out.strs.push_back(item.asString()->str());
       }
       return llvm::Error::success();
-    case AttrKind::kLiteral: return literalValue(value, op, out.literal);
-    case AttrKind::kSharding: return value.isNull() ? llvm::Error::success() : shardingId(value, out.sharding);
+    case AttrKind::kLiteral:
+      return literalValue(value, op, out.literal);
+    case AttrKind::kSharding:
+      return value.isNull() ? llvm::Error::success() : shardingId(value, out.sharding);
     case AttrKind::kShardings:
       if (!value.isArray()) return refuse("a list of shardings");
       for (JsonValue item : value.elements()) {
@@ -85,8 +90,11 @@ llvm::Error DocumentReader::attr(JsonValue value, OpId op, Attr& out) {
       }
       return r.finish();
     }
-    case AttrKind::kGroups: return groups(value, out.groups);
-    case AttrKind::kType: case AttrKind::kTypes: return value.isNull() ? llvm::Error::success() : refuse("null");
+    case AttrKind::kGroups:
+      return groups(value, out.groups);
+    case AttrKind::kType:
+    case AttrKind::kTypes:
+      return value.isNull() ? llvm::Error::success() : refuse("null");
   }
   return llvm::Error::success();
 }
@@ -131,46 +139,60 @@ llvm::Error DocumentReader::literalValue(JsonValue value, OpId op, LiteralId& ou
 llvm::Error DocumentReader::denseData(JsonValue list, const Type& type, Literal& out) {
   int64_t count = type.numElements();
   size_t size = static_cast<size_t>(hostBytes(type.element));
-  if (list.size() != count) return bad(list, "constant of " + llvm::Twine(list.size()) + " elements where its type has " + llvm::Twine(count));
+  if (list.size() != count)
+    return bad(list, "constant of " + llvm::Twine(list.size()) + " elements where its type has " +
+                         llvm::Twine(count));
   out.bytes.resize(static_cast<size_t>(count) * size);
   uint8_t* at = out.bytes.data();
   for (JsonValue item : list.elements()) {
-    if (auto number = item.asInt()) storeInt(type.element, *number, at);
-    else if (auto large = item.asUint()) storeInt(type.element, static_cast<int64_t>(*large), at);
-    else return bad(item, "expected an integer");
+    if (auto number = item.asInt())
+      storeInt(type.element, *number, at);
+    else if (auto large = item.asUint())
+      storeInt(type.element, static_cast<int64_t>(*large), at);
+    else
+      return bad(item, "expected an integer");
     at += size;
   }
   return llvm::Error::success();
 }
 
 llvm::Error DocumentReader::literalData(FieldReader& r, JsonValue at, const Type& type, Literal& out) {
-  if (type.kind != TypeKind::kTensor || llvm::is_contained(type.dims, kDynamicDim)) return bad(at, "a constant needs a static tensor type");
+  if (type.kind != TypeKind::kTensor || llvm::is_contained(type.dims, kDynamicDim))
+    return bad(at, "a constant needs a static tensor type");
   size_t size = static_cast<size_t>(hostBytes(type.element));
   if (auto splat = r.optional("splat")) {
     out.splat = true;
     out.bytes.resize(size);
     bool whole = isInteger(type.element) || type.element == ElementType::kPred;
-    if (whole && splat->asInt()) storeInt(type.element, *splat->asInt(), out.bytes.data());
-    else if (whole && splat->asUint()) storeInt(type.element, static_cast<int64_t>(*splat->asUint()), out.bytes.data());
-    else if (!whole && splat->asDouble()) storeDouble(type.element, *splat->asDouble(), out.bytes.data());
-    else return bad(*splat, "expected a number");
+    if (whole && splat->asInt())
+      storeInt(type.element, *splat->asInt(), out.bytes.data());
+    else if (whole && splat->asUint())
+      storeInt(type.element, static_cast<int64_t>(*splat->asUint()), out.bytes.data());
+    else if (!whole && splat->asDouble())
+      storeDouble(type.element, *splat->asDouble(), out.bytes.data());
+    else
+      return bad(*splat, "expected a number");
     return llvm::Error::success();
   }
   if (auto bits = r.optional("bits")) {
     llvm::StringRef hex = bits->asString().value_or("");
-    if (hex.size() != 2 * size || !llvm::all_of(hex, llvm::isHexDigit)) return bad(*bits, "expected " + llvm::Twine(2 * size) + " hexadecimal digits");
+    if (hex.size() != 2 * size || !llvm::all_of(hex, llvm::isHexDigit))
+      return bad(*bits, "expected " + llvm::Twine(2 * size) + " hexadecimal digits");
     out.splat = true;
     for (size_t i = size; i-- > 0;)
-      out.bytes.push_back(static_cast<uint8_t>(llvm::hexDigitValue(hex[2 * i]) * 16 + llvm::hexDigitValue(hex[2 * i + 1])));
+      out.bytes.push_back(
+          static_cast<uint8_t>(llvm::hexDigitValue(hex[2 * i]) * 16 + llvm::hexDigitValue(hex[2 * i + 1])));
     return llvm::Error::success();
   }
-  if (auto dense = r.optional("dense")) return dense->isArray() ? denseData(*dense, type, out) : bad(*dense, "expected a list");
+  if (auto dense = r.optional("dense"))
+    return dense->isArray() ? denseData(*dense, type, out) : bad(*dense, "expected a list");
   auto base64 = r.required("base64");
   if (!base64) return llvm::Error::success();
   auto bytes = decodeBase64(base64->asString().value_or(""));
   if (!bytes) return bad(*base64, "malformed base64");
   unsigned __int128 needed = static_cast<unsigned __int128>(type.numElements()) * size;
-  if (bytes->size() != needed) return bad(*base64, "constant of " + llvm::Twine(bytes->size()) + " bytes does not fit its type");
+  if (bytes->size() != needed)
+    return bad(*base64, "constant of " + llvm::Twine(bytes->size()) + " bytes does not fit its type");
   out.bytes = std::move(*bytes);
   return llvm::Error::success();
 }

@@ -7,7 +7,9 @@ namespace {
 constexpr int kMaxTypeDepth = 64;
 }
 
-llvm::Error DocumentReader::bad(JsonValue at, const llvm::Twine& text) { return fail(Code::kBadField, at.loc(), text); }
+llvm::Error DocumentReader::bad(JsonValue at, const llvm::Twine& text) {
+  return fail(Code::kBadField, at.loc(), text);
+}
 
 llvm::Error DocumentReader::dims(JsonValue value, Dims& out) {
   if (!value.isArray()) return bad(value, "expected a list of dimensions");
@@ -19,7 +21,8 @@ llvm::Error DocumentReader::dims(JsonValue value, Dims& out) {
     }
     auto size = dim.asInt();
     if (!size || *size < 0) return bad(dim, "expected a size");
-    if (*size > 0 && __builtin_mul_overflow(count, *size, &count)) return bad(value, "array has more elements than can be counted");
+    if (*size > 0 && __builtin_mul_overflow(count, *size, &count))
+      return bad(value, "array has more elements than can be counted");
     out.push_back(*size);
   }
   return llvm::Error::success();
@@ -150,7 +153,8 @@ llvm::Error DocumentReader::valueRef(JsonValue value, FuncId func, ValueId& out)
   }
   auto [op, result] = rest.split('.');
   OpId owner = opOf(op);
-  if (!owner || (!result.empty() && result.getAsInteger(10, index)) || index >= m.op(owner).results.size()) return refuse();
+  if (!owner || (!result.empty() && result.getAsInteger(10, index)) || index >= m.op(owner).results.size())
+    return refuse();
   out = m.op(owner).results[index];
   return llvm::Error::success();
 }

@@ -70,8 +70,8 @@ class Writer {
     }
     const Region& region = m.region(value.region);
     if (!region.parent_op) return "a" + std::to_string(value.index);
-    return "r" + std::to_string(op_ids_[region.parent_op.v]) + "." + std::to_string(regionIndex(value.region)) + "." +
-           std::to_string(value.index);
+    return "r" + std::to_string(op_ids_[region.parent_op.v]) + "." +
+           std::to_string(regionIndex(value.region)) + "." + std::to_string(value.index);
   }
 
   size_t regionIndex(RegionId id) const {
@@ -154,7 +154,8 @@ class Writer {
     for (OpId op : order_)
       for (AttrId id : m.op(op).attrs) {
         const Attr& attr = m.attr(id);
-        if (attr.kind != AttrKind::kLiteral || m.literal(attr.literal).bytes.size() <= kInlineLiteral) continue;
+        if (attr.kind != AttrKind::kLiteral || m.literal(attr.literal).bytes.size() <= kInlineLiteral)
+          continue;
         uint32_t next = static_cast<uint32_t>(literal_ids_.size());
         if (!literal_ids_.try_emplace(attr.literal.v, next).second) continue;
         JsonWriter& w = doc_.row().beginObject().field("id", next);
@@ -188,8 +189,10 @@ class Writer {
   void dims(JsonWriter& w, llvm::ArrayRef<int64_t> list) {
     w.beginArray();
     for (int64_t dim : list) {
-      if (dim == kDynamicDim) w.null();
-      else w.integer(dim);
+      if (dim == kDynamicDim)
+        w.null();
+      else
+        w.integer(dim);
     }
     w.endArray();
   }
@@ -205,7 +208,8 @@ class Writer {
   void funcs() {
     doc_.beginTable("funcs");
     for (const Func& func : m.funcs) {
-      JsonWriter& w = doc_.row().beginObject().field("fn", m.string(func.name)).field("private", func.is_private);
+      JsonWriter& w =
+          doc_.row().beginObject().field("fn", m.string(func.name)).field("private", func.is_private);
       w.field("args", static_cast<int64_t>(m.region(func.body).args.size()));
       w.field("results", static_cast<int64_t>(func.result_types.size()));
       loc(w, func.loc);
@@ -219,7 +223,8 @@ class Writer {
     const std::vector<Port>& ports = is_arg ? func.arg_ports : func.result_ports;
     const Port none;
     const Port& p = i < ports.size() ? ports[i] : none;
-    JsonWriter& w = doc_.row().beginObject().field("fn", m.string(func.name)).field("port", is_arg ? "arg" : "result");
+    JsonWriter& w =
+        doc_.row().beginObject().field("fn", m.string(func.name)).field("port", is_arg ? "arg" : "result");
     w.field("index", static_cast<int64_t>(i));
     if (p.name) w.field("name", m.string(p.name));
     type(w, t);
@@ -231,7 +236,8 @@ class Writer {
     if (!p.attrs.empty()) w.field("attributes", p.attrs);
     if (is_arg) {
       const Value& value = m.value(m.region(func.body).args[i]);
-      if (value.sharding != p.sharding) w.field("value_sharding", value.sharding ? static_cast<int64_t>(value.sharding.v) : -1);
+      if (value.sharding != p.sharding)
+        w.field("value_sharding", value.sharding ? static_cast<int64_t>(value.sharding.v) : -1);
       loc(w, value.loc);
     }
     w.endObject();
@@ -259,7 +265,8 @@ class Writer {
     doc_.beginTable("regions");
     for (OpId op : order_)
       for (size_t i = 0; i < m.op(op).regions.size(); ++i) {
-        JsonWriter& w = doc_.row().beginObject().field("op", op_ids_[op.v]).field("region", static_cast<int64_t>(i));
+        JsonWriter& w =
+            doc_.row().beginObject().field("op", op_ids_[op.v]).field("region", static_cast<int64_t>(i));
         w.key("args").beginArray();
         for (ValueId arg : m.region(m.op(op).regions[i]).args) value(w, m.value(arg));
         w.endArray().endObject();
@@ -272,7 +279,8 @@ class Writer {
     for (OpId id : order_) {
       const Op& op = m.op(id);
       const Region& region = m.region(op.parent);
-      JsonWriter& w = doc_.row().beginObject().field("id", op_ids_[id.v]).field("fn", m.string(m.func(region.func).name));
+      JsonWriter& w =
+          doc_.row().beginObject().field("id", op_ids_[id.v]).field("fn", m.string(m.func(region.func).name));
       if (region.parent_op) {
         w.field("parent", op_ids_[region.parent_op.v]);
         w.field("region", static_cast<int64_t>(regionIndex(op.parent)));
@@ -315,27 +323,47 @@ class Writer {
 
   void attr(JsonWriter& w, const Attr& a, const Op& op) {
     switch (a.kind) {
-      case AttrKind::kBool: w.boolean(a.i != 0); return;
-      case AttrKind::kInt: w.integer(a.i); return;
-      case AttrKind::kFloat: w.number(a.f); return;
-      case AttrKind::kInts: w.ints(a.ints); return;
+      case AttrKind::kBool:
+        w.boolean(a.i != 0);
+        return;
+      case AttrKind::kInt:
+        w.integer(a.i);
+        return;
+      case AttrKind::kFloat:
+        w.number(a.f);
+        return;
+      case AttrKind::kInts:
+        w.ints(a.ints);
+        return;
       case AttrKind::kBools:
         w.beginArray();
         for (int64_t v : a.ints) w.boolean(v != 0);
         w.endArray();
         return;
-      case AttrKind::kString: case AttrKind::kEnum: case AttrKind::kText: w.string(a.str); return;
-      case AttrKind::kStrings: w.strings(a.strs); return;
-      case AttrKind::kLiteral: literal(w, a.literal, op); return;
+      case AttrKind::kString:
+      case AttrKind::kEnum:
+      case AttrKind::kText:
+        w.string(a.str);
+        return;
+      case AttrKind::kStrings:
+        w.strings(a.strs);
+        return;
+      case AttrKind::kLiteral:
+        literal(w, a.literal, op);
+        return;
       case AttrKind::kSharding:
-        if (a.sharding) w.uinteger(a.sharding.v);
-        else w.null();
+        if (a.sharding)
+          w.uinteger(a.sharding.v);
+        else
+          w.null();
         return;
       case AttrKind::kShardings:
         w.beginArray();
         for (int64_t v : a.ints) {
-          if (static_cast<uint32_t>(v) == ShardingId::kNone) w.null();
-          else w.integer(v);
+          if (static_cast<uint32_t>(v) == ShardingId::kNone)
+            w.null();
+          else
+            w.integer(v);
         }
         w.endArray();
         return;
@@ -350,15 +378,19 @@ class Writer {
       case AttrKind::kGroups:
         w.beginArray();
         for (int64_t row = 0; row < a.groups.rows; ++row)
-          w.ints(llvm::ArrayRef<int64_t>(a.groups.ids).slice(static_cast<size_t>(row * a.groups.cols), static_cast<size_t>(a.groups.cols)));
+          w.ints(llvm::ArrayRef<int64_t>(a.groups.ids)
+                     .slice(static_cast<size_t>(row * a.groups.cols), static_cast<size_t>(a.groups.cols)));
         w.endArray();
         return;
-      case AttrKind::kType: case AttrKind::kTypes: w.null(); return;
+      case AttrKind::kType:
+      case AttrKind::kTypes:
+        w.null();
+        return;
     }
   }
 
-  // {"splat":1.5}, {"bits":"7fc00000"}, {"dense":[1,2,3]}, {"base64":"..."} or {"literal":3}; with a type where the
-  // op's result does not say it.
+  // {"splat":1.5}, {"bits":"7fc00000"}, {"dense":[1,2,3]}, {"base64":"..."} or {"literal":3}; with a type
+  // where the op's result does not say it.
   void literal(JsonWriter& w, LiteralId id, const Op& op) {
     const Literal& l = m.literal(id);
     w.beginObject();
@@ -371,7 +403,8 @@ class Writer {
     ElementType element = m.type(l.type).element;
     if (l.splat) {
       splat(w, element, l.bytes.data());
-    } else if ((isInteger(element) || element == ElementType::kPred) && m.type(l.type).numElements() <= kDenseElements) {
+    } else if ((isInteger(element) || element == ElementType::kPred) &&
+               m.type(l.type).numElements() <= kDenseElements) {
       w.key("dense").beginArray();
       for (int64_t i = 0; i < m.type(l.type).numElements(); ++i) integer(w, element, literalElement(m, l, i));
       w.endArray();
@@ -382,8 +415,10 @@ class Writer {
   }
 
   void integer(JsonWriter& w, ElementType element, const uint8_t* bytes) {
-    if (element == ElementType::kU64) w.uinteger(loadBits(element, bytes));
-    else w.integer(loadInt(element, bytes));
+    if (element == ElementType::kU64)
+      w.uinteger(loadBits(element, bytes));
+    else
+      w.integer(loadInt(element, bytes));
   }
 
   void splat(JsonWriter& w, ElementType element, const uint8_t* bytes) {
@@ -393,7 +428,8 @@ class Writer {
     }
     if (isFloat(element)) {
       double value = loadDouble(element, bytes);
-      bool exact = value - value == 0 && !(value == 0 && loadBits(element, bytes) != 0);  // finite, and no minus zero
+      bool exact =
+          value - value == 0 && !(value == 0 && loadBits(element, bytes) != 0);  // finite, and no minus zero
       if (exact) {
         w.field("splat", value);
         return;
@@ -418,8 +454,8 @@ class Writer {
   const Module& m;
   DocumentWriter doc_;
   std::vector<OpId> order_;
-  std::vector<uint32_t> op_ids_;   // by OpId; none for erased ops
-  std::vector<int64_t> trips_;     // by RegionId
+  std::vector<uint32_t> op_ids_;  // by OpId; none for erased ops
+  std::vector<int64_t> trips_;    // by RegionId
   llvm::DenseMap<uint32_t, uint32_t> literal_ids_;
 };
 
@@ -431,7 +467,8 @@ int64_t byteSize(const Module& module, TypeId id) {
   if (type.kind == TypeKind::kTuple)
     for (TypeId element : type.elements) bytes = sum(bytes, byteSize(module, element));
   if (type.kind != TypeKind::kTensor || llvm::is_contained(type.dims, kDynamicDim)) return bytes;
-  if (__builtin_mul_overflow(type.numElements(), static_cast<int64_t>(hostBytes(type.element)), &bytes)) return INT64_MAX;
+  if (__builtin_mul_overflow(type.numElements(), static_cast<int64_t>(hostBytes(type.element)), &bytes))
+    return INT64_MAX;
   return bytes;
 }
 
@@ -441,19 +478,27 @@ double wireBytes(const Module& module, OpId id) {
   for (ValueId v : op.results) bytes += static_cast<double>(byteSize(module, module.value(v).type));
   double n = static_cast<double>(groupSize(module, id));
   switch (op.opcode) {
-    case Opcode::all_reduce: case Opcode::cross_replica_sum: return 2 * bytes * (n - 1) / n;
-    case Opcode::all_gather: case Opcode::all_to_all: case Opcode::collective_broadcast: return bytes * (n - 1) / n;
-    case Opcode::reduce_scatter: return bytes * (n - 1);
+    case Opcode::all_reduce:
+    case Opcode::cross_replica_sum:
+      return 2 * bytes * (n - 1) / n;
+    case Opcode::all_gather:
+    case Opcode::all_to_all:
+    case Opcode::collective_broadcast:
+      return bytes * (n - 1) / n;
+    case Opcode::reduce_scatter:
+      return bytes * (n - 1);
     case Opcode::collective_permute: {
       const Attr* pairs = module.findAttr(id, AttrKey::source_target_pairs);
       int64_t leaving = 0;
       for (int64_t row = 0; pairs && pairs->groups.cols == 2 && row < pairs->groups.rows; ++row)
-        leaving += pairs->groups.ids[static_cast<size_t>(2 * row)] != pairs->groups.ids[static_cast<size_t>(2 * row + 1)];
+        leaving += pairs->groups.ids[static_cast<size_t>(2 * row)] !=
+                   pairs->groups.ids[static_cast<size_t>(2 * row + 1)];
       int64_t devices = module.num_partitions * module.num_replicas;
       for (const Mesh& mesh : module.meshes) devices = std::max(devices, mesh.numDevices());
       return bytes * static_cast<double>(leaving) / static_cast<double>(devices);
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 

@@ -68,7 +68,8 @@ llvm::Error OpCheck::needTensors() const {
 }
 
 llvm::Error OpCheck::needGiven(size_t count) const {
-  if (numOut() != count) return fail("expected " + llvm::Twine(count) + " results, found " + llvm::Twine(numOut()));
+  if (numOut() != count)
+    return fail("expected " + llvm::Twine(count) + " results, found " + llvm::Twine(numOut()));
   for (size_t i = 0; i < count; ++i)
     if (out(i).kind != TypeKind::kTensor) return fail("result " + llvm::Twine(i) + " is no tensor");
   return llvm::Error::success();
@@ -81,7 +82,8 @@ llvm::Error OpCheck::needAttr(AttrKey key) const {
 
 llvm::Error OpCheck::needRank(size_t operand, int64_t rank) const {
   if (in(operand).rank() == rank) return llvm::Error::success();
-  return fail("operand " + llvm::Twine(operand) + " is " + text(in(operand)) + ", expected rank " + llvm::Twine(rank));
+  return fail("operand " + llvm::Twine(operand) + " is " + text(in(operand)) + ", expected rank " +
+              llvm::Twine(rank));
 }
 
 llvm::Error OpCheck::needScalarInts(size_t from) const {
@@ -98,7 +100,8 @@ llvm::Error OpCheck::needDims(AttrKey key, int64_t rank, bool sorted) const {
       return fail(attrName(key) + " " + listText(dims) + " leaves the rank " + llvm::Twine(rank));
     for (size_t j = 0; j < i; ++j)
       if (dims[j] == dims[i] || (sorted && dims[j] > dims[i]))
-        return fail(attrName(key) + " " + listText(dims) + (sorted ? " is not ascending" : " names a dimension twice"));
+        return fail(attrName(key) + " " + listText(dims) +
+                    (sorted ? " is not ascending" : " names a dimension twice"));
   }
   return llvm::Error::success();
 }
@@ -118,14 +121,16 @@ llvm::Error OpCheck::needLength(AttrKey key, size_t length) const {
 
 llvm::Error OpCheck::needSameDims(size_t a, size_t b) const {
   if (compatibleDims(in(a).dims, in(b).dims)) return llvm::Error::success();
-  return fail("operands " + llvm::Twine(a) + " and " + llvm::Twine(b) + " differ in shape: " + text(in(a)) + " and " +
-              text(in(b)));
+  return fail("operands " + llvm::Twine(a) + " and " + llvm::Twine(b) + " differ in shape: " + text(in(a)) +
+              " and " + text(in(b)));
 }
 
-llvm::Error OpCheck::needReducer(size_t index, size_t count, llvm::SmallVectorImpl<ElementType>& elements) const {
+llvm::Error OpCheck::needReducer(size_t index, size_t count,
+                                 llvm::SmallVectorImpl<ElementType>& elements) const {
   const Region& r = region(index);
   if (r.args.size() != 2 * count)
-    return fail("region takes " + llvm::Twine(r.args.size()) + " arguments, expected " + llvm::Twine(2 * count));
+    return fail("region takes " + llvm::Twine(r.args.size()) + " arguments, expected " +
+                llvm::Twine(2 * count));
   for (ValueId arg : r.args)
     if (m.typeOf(arg).kind != TypeKind::kTensor || m.typeOf(arg).rank() != 0)
       return fail("region argument is " + text(m.typeOf(arg)) + ", expected a scalar");

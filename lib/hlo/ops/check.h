@@ -31,25 +31,27 @@ class OpCheck {
 
   void yield(Type type) { results.push_back(std::move(type)); }
   void yield(ElementType element, llvm::ArrayRef<int64_t> dims);
-  void yieldGiven() { for (size_t i = 0; i < numOut(); ++i) results.push_back(out(i)); }
+  void yieldGiven() {
+    for (size_t i = 0; i < numOut(); ++i) results.push_back(out(i));
+  }
 
   /// "add: text", at the op's location.
   llvm::Error fail(const llvm::Twine& text) const;
   std::string text(const Type& type) const { return typeText(m, type); }
 
   // --- checks that many rules share
-  llvm::Error needTensors() const;                    // every operand is a tensor
-  llvm::Error needGiven(size_t count = 1) const;      // results must be stated, as tensors
+  llvm::Error needTensors() const;                // every operand is a tensor
+  llvm::Error needGiven(size_t count = 1) const;  // results must be stated, as tensors
   llvm::Error needAttr(AttrKey key) const;
   llvm::Error needRank(size_t operand, int64_t rank) const;
-  llvm::Error needScalarInts(size_t from) const;      // operands from `from` on are integer scalars
+  llvm::Error needScalarInts(size_t from) const;  // operands from `from` on are integer scalars
   /// Each value lies in [0, rank) and none twice.
   llvm::Error needDims(AttrKey key, int64_t rank, bool sorted = false) const;
   llvm::Error needDim(AttrKey key, int64_t rank) const;
   llvm::Error needLength(AttrKey key, size_t length) const;
   llvm::Error needSameDims(size_t a, size_t b) const;
-  /// A region that folds `count` pairs of scalars: 2 * count arguments, `count` yields. `elements` gets the yielded
-  /// element types.
+  /// A region that folds `count` pairs of scalars: 2 * count arguments, `count` yields. `elements` gets the
+  /// yielded element types.
   llvm::Error needReducer(size_t region, size_t count, llvm::SmallVectorImpl<ElementType>& elements) const;
 };
 

@@ -15,7 +15,8 @@ llvm::Error needGroups(OpCheck& c) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || (devices > 1 && ids[i] >= devices))
       return c.fail("replica_groups name device " + llvm::Twine(ids[i]) + " of " + llvm::Twine(devices));
-    if (i && ids[i] == ids[i - 1]) return c.fail("replica_groups name device " + llvm::Twine(ids[i]) + " twice");
+    if (i && ids[i] == ids[i - 1])
+      return c.fail("replica_groups name device " + llvm::Twine(ids[i]) + " twice");
   }
   return llvm::Error::success();
 }
@@ -87,7 +88,9 @@ llvm::Error ruleReduceScatter(OpCheck& c) {
     int64_t& size = type.dims[index(dim)];
     if (groupsKnown(c) && size != kDynamicDim) {
       int64_t group = groupSize(c.m, c.id);
-      if (size % group) return c.fail("dimension of " + llvm::Twine(size) + " does not divide into " + llvm::Twine(group) + " parts");
+      if (size % group)
+        return c.fail("dimension of " + llvm::Twine(size) + " does not divide into " + llvm::Twine(group) +
+                      " parts");
       size /= group;
     } else if (i < c.numOut() && c.out(i).rank() == type.rank()) {
       size = c.out(i).dims[index(dim)];
@@ -103,18 +106,22 @@ llvm::Error ruleAllToAll(OpCheck& c) {
   int64_t count = c.num(AttrKey::split_count, groupSize(c.m, c.id));
   if (count < 1) return c.fail("split_count must be positive");
   if (groupsKnown(c) && c.has(AttrKey::split_count) && count != groupSize(c.m, c.id))
-    return c.fail("split_count = " + llvm::Twine(count) + " for groups of " + llvm::Twine(groupSize(c.m, c.id)));
+    return c.fail("split_count = " + llvm::Twine(count) + " for groups of " +
+                  llvm::Twine(groupSize(c.m, c.id)));
   for (size_t i = 0; i < c.numIn(); ++i) {
     if (auto e = c.needDim(AttrKey::split_dimension, c.in(i).rank())) return e;
     if (auto e = c.needDim(AttrKey::concat_dimension, c.in(i).rank())) return e;
     Type type = c.in(i);
     int64_t& split = type.dims[index(c.num(AttrKey::split_dimension))];
     if (split != kDynamicDim) {
-      if (split % count) return c.fail("dimension of " + llvm::Twine(split) + " does not divide into " + llvm::Twine(count) + " parts");
+      if (split % count)
+        return c.fail("dimension of " + llvm::Twine(split) + " does not divide into " + llvm::Twine(count) +
+                      " parts");
       split /= count;
     }
     int64_t& concat = type.dims[index(c.num(AttrKey::concat_dimension))];
-    if (concat != kDynamicDim && __builtin_mul_overflow(concat, count, &concat)) return c.fail("the result is too large");
+    if (concat != kDynamicDim && __builtin_mul_overflow(concat, count, &concat))
+      return c.fail("the result is too large");
     c.yield(std::move(type));
   }
   return llvm::Error::success();
@@ -127,11 +134,14 @@ llvm::Error ruleCollectivePermute(OpCheck& c) {
   if (pairs.rows > 0 && pairs.cols != 2) return c.fail("source_target_pairs must have two columns");
   for (size_t column : {0, 1}) {
     std::vector<int64_t> ids;
-    for (int64_t row = 0; row < pairs.rows; ++row) ids.push_back(pairs.ids[static_cast<size_t>(2 * row) + column]);
+    for (int64_t row = 0; row < pairs.rows; ++row)
+      ids.push_back(pairs.ids[static_cast<size_t>(2 * row) + column]);
     llvm::sort(ids);
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0) return c.fail("source_target_pairs hold a negative device");
-      if (i && ids[i] == ids[i - 1]) return c.fail(llvm::Twine(column ? "two sources send to" : "two targets receive from") + " device " + llvm::Twine(ids[i]));
+      if (i && ids[i] == ids[i - 1])
+        return c.fail(llvm::Twine(column ? "two sources send to" : "two targets receive from") + " device " +
+                      llvm::Twine(ids[i]));
     }
   }
   for (size_t i = 0; i < c.numIn(); ++i) c.yield(c.in(i));

@@ -1,4 +1,5 @@
-// Rules of dot products. The element type of the result may be wider than the operands' and is taken as stated.
+// Rules of dot products. The element type of the result may be wider than the operands' and is taken as
+// stated.
 #include "check.h"
 
 namespace tpu::hlo {
@@ -14,8 +15,8 @@ llvm::Error needPairs(OpCheck& c, AttrKey lhs, AttrKey rhs) {
     int64_t a = c.in(0).dims[static_cast<size_t>(c.ints(lhs)[i])];
     int64_t b = c.in(1).dims[static_cast<size_t>(c.ints(rhs)[i])];
     if (a != b && a != kDynamicDim && b != kDynamicDim)
-      return c.fail("pairs dimension " + llvm::Twine(c.ints(lhs)[i]) + " of " + c.text(c.in(0)) + " with dimension " +
-                    llvm::Twine(c.ints(rhs)[i]) + " of " + c.text(c.in(1)));
+      return c.fail("pairs dimension " + llvm::Twine(c.ints(lhs)[i]) + " of " + c.text(c.in(0)) +
+                    " with dimension " + llvm::Twine(c.ints(rhs)[i]) + " of " + c.text(c.in(1)));
   }
   return llvm::Error::success();
 }
@@ -26,7 +27,8 @@ llvm::Error needSide(OpCheck& c, size_t operand, AttrKey batching, AttrKey contr
   if (auto e = c.needDims(contracting, rank)) return e;
   for (int64_t dim : c.ints(batching))
     if (llvm::is_contained(c.ints(contracting), dim))
-      return c.fail("dimension " + llvm::Twine(dim) + " of operand " + llvm::Twine(operand) + " is batching and contracting");
+      return c.fail("dimension " + llvm::Twine(dim) + " of operand " + llvm::Twine(operand) +
+                    " is batching and contracting");
   return llvm::Error::success();
 }
 
@@ -55,7 +57,8 @@ llvm::Error ruleDot(OpCheck& c) {
   const Type& a = c.in(0);
   const Type& b = c.in(1);
   bool fits = a.rank() >= 1 && a.rank() <= 2 && b.rank() >= 1 && b.rank() <= 2;
-  if (fits) fits = a.dims.back() == b.dims.front() || a.dims.back() == kDynamicDim || b.dims.front() == kDynamicDim;
+  if (fits)
+    fits = a.dims.back() == b.dims.front() || a.dims.back() == kDynamicDim || b.dims.front() == kDynamicDim;
   if (!fits) return c.fail("cannot multiply " + c.text(a) + " by " + c.text(b));
   Dims dims;
   if (a.rank() == 2) dims.push_back(a.dims[0]);
@@ -64,7 +67,8 @@ llvm::Error ruleDot(OpCheck& c) {
   return llvm::Error::success();
 }
 
-// Forms whose meaning stands in a text or in ragged sizes: taken as stated, refused later where nobody can run them.
+// Forms whose meaning stands in a text or in ragged sizes: taken as stated, refused later where nobody can
+// run them.
 llvm::Error ruleEinsum(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;

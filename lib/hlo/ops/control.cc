@@ -4,12 +4,15 @@
 namespace tpu::hlo {
 namespace {
 
-llvm::Error needTypes(OpCheck& c, const llvm::Twine& what, llvm::ArrayRef<TypeId> found, llvm::ArrayRef<TypeId> expected) {
+llvm::Error needTypes(OpCheck& c, const llvm::Twine& what, llvm::ArrayRef<TypeId> found,
+                      llvm::ArrayRef<TypeId> expected) {
   if (found.size() != expected.size())
-    return c.fail(what + " has " + llvm::Twine(found.size()) + " values, expected " + llvm::Twine(expected.size()));
+    return c.fail(what + " has " + llvm::Twine(found.size()) + " values, expected " +
+                  llvm::Twine(expected.size()));
   for (size_t i = 0; i < found.size(); ++i)
     if (found[i] != expected[i] && !compatible(c.m.type(found[i]), c.m.type(expected[i])))
-      return c.fail(what + " has " + typeText(c.m, found[i]) + " at " + llvm::Twine(i) + ", expected " + typeText(c.m, expected[i]));
+      return c.fail(what + " has " + typeText(c.m, found[i]) + " at " + llvm::Twine(i) + ", expected " +
+                    typeText(c.m, expected[i]));
   return llvm::Error::success();
 }
 
@@ -24,11 +27,13 @@ llvm::SmallVector<TypeId, 4> typesOf(const Module& m, llvm::ArrayRef<ValueId> va
 llvm::Error ruleWhile(OpCheck& c) {
   llvm::SmallVector<TypeId, 4> carried = typesOf(c.m, c.op.operands);
   for (size_t i = 0; i < c.op.regions.size(); ++i)
-    if (auto e = needTypes(c, i ? "the body's arguments" : "the condition's arguments", typesOf(c.m, c.region(i).args), carried)) return e;
+    if (auto e = needTypes(c, i ? "the body's arguments" : "the condition's arguments",
+                           typesOf(c.m, c.region(i).args), carried))
+      return e;
   if (c.op.regions.size() == 2) {
     llvm::SmallVector<TypeId, 2> cond = c.yields(0);
-    bool pred = cond.size() == 1 && c.m.type(cond[0]).kind == TypeKind::kTensor && c.m.type(cond[0]).rank() == 0 &&
-                c.m.type(cond[0]).element == ElementType::kPred;
+    bool pred = cond.size() == 1 && c.m.type(cond[0]).kind == TypeKind::kTensor &&
+                c.m.type(cond[0]).rank() == 0 && c.m.type(cond[0]).element == ElementType::kPred;
     if (!pred) return c.fail("the condition must yield one scalar pred");
     if (auto e = needTypes(c, "the body's yield", c.yields(1), carried)) return e;
   }
@@ -55,7 +60,9 @@ llvm::Error ruleCall(OpCheck& c) {
   FuncId callee = c.m.findFunc(name);
   if (!callee) return fail(Code::kBadCall, c.m.loc(c.op.loc), "call of unknown function @" + name);
   const Func& func = c.m.func(callee);
-  if (auto e = needTypes(c, "the call of @" + name, typesOf(c.m, c.op.operands), typesOf(c.m, c.m.region(func.body).args))) return e;
+  if (auto e = needTypes(c, "the call of @" + name, typesOf(c.m, c.op.operands),
+                         typesOf(c.m, c.m.region(func.body).args)))
+    return e;
   for (TypeId type : func.result_types) c.yield(c.m.type(type));
   return llvm::Error::success();
 }

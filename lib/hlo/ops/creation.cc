@@ -40,7 +40,8 @@ llvm::Error ruleRngBitGenerator(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven(2)) return e;
   if (auto e = c.needRank(0, 1)) return e;
-  if (!compatibleDims(c.in(0).dims, c.out(0).dims)) return c.fail("the new state differs in shape from the old");
+  if (!compatibleDims(c.in(0).dims, c.out(0).dims))
+    return c.fail("the new state differs in shape from the old");
   c.yield(c.in(0));
   c.yield(c.out(1));
   return llvm::Error::success();

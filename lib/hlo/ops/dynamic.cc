@@ -14,7 +14,8 @@ llvm::Error ruleDynamicSlice(OpCheck& c) {
   for (size_t i = 0; i < in.dims.size(); ++i) {
     int64_t size = c.ints(AttrKey::slice_sizes)[i];
     if (size < 0 || (in.dims[i] != kDynamicDim && size > in.dims[i]))
-      return c.fail("slice of " + llvm::Twine(size) + " does not fit dimension " + llvm::Twine(i) + " of " + c.text(in));
+      return c.fail("slice of " + llvm::Twine(size) + " does not fit dimension " + llvm::Twine(i) + " of " +
+                    c.text(in));
     type.dims[i] = size;
   }
   c.yield(std::move(type));

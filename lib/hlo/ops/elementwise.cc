@@ -4,35 +4,82 @@
 namespace tpu::hlo {
 namespace {
 
-enum Class : unsigned { kP = 1, kS = 2, kU = 4, kF = 8, kC = 16, kInts = kS | kU, kNumbers = kInts | kF | kC, kAny = kNumbers | kP };
+enum Class : unsigned {
+  kP = 1,
+  kS = 2,
+  kU = 4,
+  kF = 8,
+  kC = 16,
+  kInts = kS | kU,
+  kNumbers = kInts | kF | kC,
+  kAny = kNumbers | kP
+};
 
 unsigned classOf(ElementType element) {
   switch (elementClass(element)) {
-    case ElementClass::kPred: return kP;
-    case ElementClass::kSigned: return kS;
-    case ElementClass::kUnsigned: return kU;
-    case ElementClass::kFloat: return kF;
-    case ElementClass::kComplex: return kC;
-    case ElementClass::kOther: return 0;
+    case ElementClass::kPred:
+      return kP;
+    case ElementClass::kSigned:
+      return kS;
+    case ElementClass::kUnsigned:
+      return kU;
+    case ElementClass::kFloat:
+      return kF;
+    case ElementClass::kComplex:
+      return kC;
+    case ElementClass::kOther:
+      return 0;
   }
   return 0;
 }
 
 unsigned allowed(Opcode opcode) {
   switch (opcode) {
-    case Opcode::abs: return kS | kF | kC;
-    case Opcode::negate: return kNumbers;
-    case Opcode::sign: return kS | kF | kC;
-    case Opcode::cbrt: case Opcode::cosine: case Opcode::exponential: case Opcode::exponential_minus_one:
-    case Opcode::log: case Opcode::log_plus_one: case Opcode::logistic: case Opcode::rsqrt: case Opcode::sine:
-    case Opcode::sqrt: case Opcode::tan: case Opcode::tanh: case Opcode::atan2: return kF | kC;
-    case Opcode::ceil: case Opcode::floor: case Opcode::round_nearest_afz: case Opcode::round_nearest_even:
-    case Opcode::is_finite: case Opcode::reduce_precision: return kF;
-    case Opcode::count_leading_zeros: case Opcode::popcnt: case Opcode::shift_left: case Opcode::shift_right_logical:
-    case Opcode::shift_right_arithmetic: return kInts;
-    case Opcode::not_: case Opcode::and_: case Opcode::or_: case Opcode::xor_: return kInts | kP;
-    case Opcode::divide: case Opcode::power: case Opcode::remainder: case Opcode::subtract: return kNumbers;
-    default: return kAny;
+    case Opcode::abs:
+      return kS | kF | kC;
+    case Opcode::negate:
+      return kNumbers;
+    case Opcode::sign:
+      return kS | kF | kC;
+    case Opcode::cbrt:
+    case Opcode::cosine:
+    case Opcode::exponential:
+    case Opcode::exponential_minus_one:
+    case Opcode::log:
+    case Opcode::log_plus_one:
+    case Opcode::logistic:
+    case Opcode::rsqrt:
+    case Opcode::sine:
+    case Opcode::sqrt:
+    case Opcode::tan:
+    case Opcode::tanh:
+    case Opcode::atan2:
+      return kF | kC;
+    case Opcode::ceil:
+    case Opcode::floor:
+    case Opcode::round_nearest_afz:
+    case Opcode::round_nearest_even:
+    case Opcode::is_finite:
+    case Opcode::reduce_precision:
+      return kF;
+    case Opcode::count_leading_zeros:
+    case Opcode::popcnt:
+    case Opcode::shift_left:
+    case Opcode::shift_right_logical:
+    case Opcode::shift_right_arithmetic:
+      return kInts;
+    case Opcode::not_:
+    case Opcode::and_:
+    case Opcode::or_:
+    case Opcode::xor_:
+      return kInts | kP;
+    case Opcode::divide:
+    case Opcode::power:
+    case Opcode::remainder:
+    case Opcode::subtract:
+      return kNumbers;
+    default:
+      return kAny;
   }
 }
 
@@ -133,7 +180,8 @@ llvm::Error ruleComplex(OpCheck& c) {
   if (auto e = needSameTypes(c, 0, 1)) return e;
   ElementType part = c.in(0).element;
   if (part != ElementType::kF32 && part != ElementType::kF64) return c.fail("takes f32 or f64 parts only");
-  c.yield(part == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128, merge(c.in(0).dims, c.in(1).dims));
+  c.yield(part == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128,
+          merge(c.in(0).dims, c.in(1).dims));
   return llvm::Error::success();
 }
 
@@ -162,7 +210,8 @@ llvm::Error ruleClamp(OpCheck& c) {
 
 llvm::Error ruleSelect(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
-  if (c.in(0).element != ElementType::kPred) return c.fail("selects by " + c.text(c.in(0)) + ", expected pred");
+  if (c.in(0).element != ElementType::kPred)
+    return c.fail("selects by " + c.text(c.in(0)) + ", expected pred");
   if (auto e = needSameTypes(c, 1, 2)) return e;
   if (c.in(0).rank() != 0)
     if (auto e = c.needSameDims(0, 1)) return e;
@@ -177,11 +226,14 @@ llvm::Error ruleMap(OpCheck& c) {
   for (size_t i = 1; i < c.numIn(); ++i)
     if (auto e = c.needSameDims(0, i)) return e;
   const Region& region = c.region(0);
-  if (region.args.size() != c.numIn()) return c.fail("region takes " + llvm::Twine(region.args.size()) + " arguments, expected " + llvm::Twine(c.numIn()));
+  if (region.args.size() != c.numIn())
+    return c.fail("region takes " + llvm::Twine(region.args.size()) + " arguments, expected " +
+                  llvm::Twine(c.numIn()));
   for (size_t i = 0; i < c.numIn(); ++i) {
     const Type& arg = c.m.typeOf(region.args[i]);
     if (arg.rank() != 0 || arg.element != c.in(i).element)
-      return c.fail("region argument " + llvm::Twine(i) + " is " + c.text(arg) + " for an operand of " + c.text(c.in(i)));
+      return c.fail("region argument " + llvm::Twine(i) + " is " + c.text(arg) + " for an operand of " +
+                    c.text(c.in(i)));
   }
   llvm::SmallVector<TypeId, 2> yields = c.yields(0);
   if (yields.size() != 1 || c.m.type(yields[0]).rank() != 0) return c.fail("region must yield one scalar");
@@ -195,8 +247,8 @@ llvm::Error ruleReducePrecision(OpCheck& c) {
   return ruleUnary(c);
 }
 
-// Implicit broadcast as in chlo: operands of lower rank are placed by broadcast_dimensions, else aligned at the last
-// dimension; dimensions of size 1 stretch.
+// Implicit broadcast as in chlo: operands of lower rank are placed by broadcast_dimensions, else aligned at
+// the last dimension; dimensions of size 1 stretch.
 llvm::Error ruleChloBroadcast(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   int64_t rank = 0;
@@ -207,11 +259,13 @@ llvm::Error ruleChloBroadcast(OpCheck& c) {
     bool placed = c.has(AttrKey::broadcast_dimensions) && type.rank() < rank &&
                   static_cast<int64_t>(c.ints(AttrKey::broadcast_dimensions).size()) == type.rank();
     for (int64_t d = 0; d < type.rank(); ++d) {
-      int64_t to = placed ? c.ints(AttrKey::broadcast_dimensions)[static_cast<size_t>(d)] : rank - type.rank() + d;
+      int64_t to =
+          placed ? c.ints(AttrKey::broadcast_dimensions)[static_cast<size_t>(d)] : rank - type.rank() + d;
       if (to < 0 || to >= rank) return c.fail("broadcast_dimensions leave the rank " + llvm::Twine(rank));
       int64_t& dim = dims[static_cast<size_t>(to)];
       int64_t own = type.dims[static_cast<size_t>(d)];
-      if (dim == 1 || (dim == kDynamicDim && own != 1)) dim = own;
+      if (dim == 1 || (dim == kDynamicDim && own != 1))
+        dim = own;
       else if (own != 1 && own != dim && own != kDynamicDim)
         return c.fail("cannot broadcast " + c.text(type) + " with dimension " + llvm::Twine(dim));
     }

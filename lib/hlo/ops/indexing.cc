@@ -1,5 +1,5 @@
-// Rules of gather and scatter. Names follow the specification: batch dims are those of the index tensor without the
-// index vector, window (offset) dims are those of a slice.
+// Rules of gather and scatter. Names follow the specification: batch dims are those of the index tensor
+// without the index vector, window (offset) dims are those of a slice.
 #include "check.h"
 
 namespace tpu::hlo {
@@ -52,8 +52,9 @@ llvm::Error checkCommon(OpCheck& c, const Type& operand, const Type& indices, co
 
 const Keys kGatherKeys = {AttrKey::offset_dims, AttrKey::collapsed_slice_dims, AttrKey::operand_batching_dims,
                           AttrKey::start_indices_batching_dims, AttrKey::start_index_map};
-const Keys kScatterKeys = {AttrKey::update_window_dims, AttrKey::inserted_window_dims, AttrKey::input_batching_dims,
-                           AttrKey::scatter_indices_batching_dims, AttrKey::scatter_dims_to_operand_dims};
+const Keys kScatterKeys = {AttrKey::update_window_dims, AttrKey::inserted_window_dims,
+                           AttrKey::input_batching_dims, AttrKey::scatter_indices_batching_dims,
+                           AttrKey::scatter_dims_to_operand_dims};
 
 bool removed(OpCheck& c, const Keys& keys, int64_t dim) {
   return llvm::is_contained(c.ints(keys.removed), dim) || llvm::is_contained(c.ints(keys.batching), dim);
@@ -76,7 +77,8 @@ llvm::Error checkUpdate(OpCheck& c, const Type& input, const Type& indices, cons
   for (int64_t d = 0; d < input.rank(); ++d)
     if (!removed(c, keys, d)) window.push_back(input.dims[static_cast<size_t>(d)]);
   if (auto e = c.needLength(keys.window, window.size())) return e;
-  Dims expected = placeWindows(batchDims(indices, c.num(AttrKey::index_vector_dim)), window, c.ints(keys.window));
+  Dims expected =
+      placeWindows(batchDims(indices, c.num(AttrKey::index_vector_dim)), window, c.ints(keys.window));
   if (update.element != input.element) return c.fail("updates " + c.text(input) + " with " + c.text(update));
   bool fits = update.dims.size() == expected.size();
   for (size_t i = 0; fits && i < expected.size(); ++i) {
@@ -85,7 +87,9 @@ llvm::Error checkUpdate(OpCheck& c, const Type& input, const Type& indices, cons
     bool in_window = llvm::is_contained(c.ints(keys.window), static_cast<int64_t>(i));
     fits = in_window ? size <= expected[i] : size == expected[i];
   }
-  if (!fits) return c.fail("updates of " + c.text(update) + " do not fit indices " + c.text(indices) + " into " + c.text(input));
+  if (!fits)
+    return c.fail("updates of " + c.text(update) + " do not fit indices " + c.text(indices) + " into " +
+                  c.text(input));
   return llvm::Error::success();
 }
 
@@ -103,8 +107,10 @@ llvm::Error ruleGather(OpCheck& c) {
     llvm::ArrayRef<int64_t> sizes = c.ints(AttrKey::slice_sizes);
     for (size_t d = 0; d < sizes.size(); ++d) {
       bool gone = removed(c, keys, static_cast<int64_t>(d));
-      if (sizes[d] < 0 || (operand.dims[d] != kDynamicDim && sizes[d] > operand.dims[d]) || (gone && sizes[d] > 1))
-        return c.fail("slice of " + llvm::Twine(sizes[d]) + " does not fit dimension " + llvm::Twine(d) + " of " + c.text(operand));
+      if (sizes[d] < 0 || (operand.dims[d] != kDynamicDim && sizes[d] > operand.dims[d]) ||
+          (gone && sizes[d] > 1))
+        return c.fail("slice of " + llvm::Twine(sizes[d]) + " does not fit dimension " + llvm::Twine(d) +
+                      " of " + c.text(operand));
       if (!gone) window.push_back(sizes[d]);
     }
   } else {
@@ -120,7 +126,8 @@ llvm::Error ruleGather(OpCheck& c) {
 
 llvm::Error ruleScatter(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
-  if (c.numIn() % 2 == 0) return c.fail("takes inputs, indices and as many updates; found " + llvm::Twine(c.numIn()) + " operands");
+  if (c.numIn() % 2 == 0)
+    return c.fail("takes inputs, indices and as many updates; found " + llvm::Twine(c.numIn()) + " operands");
   size_t count = c.numIn() / 2;
   const Type& indices = c.in(count);
   for (size_t i = 0; i < count; ++i) {

@@ -1,4 +1,5 @@
-// Rules of operations that move values without computing: broadcast, reshape, transpose, slice, pad, concatenate ...
+// Rules of operations that move values without computing: broadcast, reshape, transpose, slice, pad,
+// concatenate ...
 #include "check.h"
 
 namespace tpu::hlo {
@@ -90,7 +91,8 @@ llvm::Error rulePad(OpCheck& c) {
     int64_t interior = c.ints(AttrKey::interior_padding)[i];
     if (interior < 0) return c.fail("negative interior padding");
     if (in.dims[i] == kDynamicDim) continue;
-    __int128 size = static_cast<__int128>(std::max<int64_t>(in.dims[i] - 1, 0)) * interior + in.dims[i] + low + high;
+    __int128 size =
+        static_cast<__int128>(std::max<int64_t>(in.dims[i] - 1, 0)) * interior + in.dims[i] + low + high;
     if (size < 0) return c.fail("padding removes more than dimension " + llvm::Twine(i) + " holds");
     if (size > INT64_MAX) return c.fail("padding makes dimension " + llvm::Twine(i) + " too large");
     type.dims[i] = static_cast<int64_t>(size);
@@ -110,8 +112,10 @@ llvm::Error ruleConcatenate(OpCheck& c) {
     int64_t size = other.dims[dim];
     other.dims[dim] = type.dims[dim];
     if (!compatible(type, other)) return c.fail("joins " + c.text(c.in(0)) + " and " + c.text(c.in(i)));
-    if (size == kDynamicDim || type.dims[dim] == kDynamicDim) type.dims[dim] = kDynamicDim;
-    else if (__builtin_add_overflow(type.dims[dim], size, &type.dims[dim])) return c.fail("the result is too large");
+    if (size == kDynamicDim || type.dims[dim] == kDynamicDim)
+      type.dims[dim] = kDynamicDim;
+    else if (__builtin_add_overflow(type.dims[dim], size, &type.dims[dim]))
+      return c.fail("the result is too large");
   }
   c.yield(std::move(type));
   return llvm::Error::success();

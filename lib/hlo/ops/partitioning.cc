@@ -15,7 +15,8 @@ llvm::Error needRankOf(OpCheck& c, ShardingId id, const Type& type) {
 }
 
 // Compares the local view of an outer type under a sharding with the type inside the body.
-llvm::Error needLocal(OpCheck& c, llvm::StringRef what, const Type& outer, int64_t sharding, const Type& inner) {
+llvm::Error needLocal(OpCheck& c, llvm::StringRef what, const Type& outer, int64_t sharding,
+                      const Type& inner) {
   ShardingId id(static_cast<uint32_t>(sharding));
   if (auto e = needRankOf(c, id, outer)) return e;
   if (outer.kind != TypeKind::kTensor) return llvm::Error::success();
@@ -24,7 +25,8 @@ llvm::Error needLocal(OpCheck& c, llvm::StringRef what, const Type& outer, int64
   if (manual) axes = manual->axes;
   Type local = id ? localType(c.m, outer, c.m.sharding(id), axes) : outer;
   if (compatible(local, inner)) return llvm::Error::success();
-  return c.fail(what + " is " + c.text(inner) + " inside, but " + c.text(outer) + " under its sharding gives " + c.text(local));
+  return c.fail(what + " is " + c.text(inner) + " inside, but " + c.text(outer) +
+                " under its sharding gives " + c.text(local));
 }
 
 }  // namespace
@@ -56,15 +58,21 @@ llvm::Error ruleManualComputation(OpCheck& c) {
   if (auto e = c.needLength(AttrKey::in_shardings, c.numIn())) return e;
   const Region& body = c.region(0);
   if (body.args.size() != c.numIn())
-    return c.fail("body takes " + llvm::Twine(body.args.size()) + " arguments, expected " + llvm::Twine(c.numIn()));
+    return c.fail("body takes " + llvm::Twine(body.args.size()) + " arguments, expected " +
+                  llvm::Twine(c.numIn()));
   for (size_t i = 0; i < c.numIn(); ++i)
-    if (auto e = needLocal(c, "operand " + std::to_string(i), c.in(i), c.ints(AttrKey::in_shardings)[i], c.m.typeOf(body.args[i]))) return e;
+    if (auto e = needLocal(c, "operand " + std::to_string(i), c.in(i), c.ints(AttrKey::in_shardings)[i],
+                           c.m.typeOf(body.args[i])))
+      return e;
   llvm::SmallVector<TypeId, 2> yields = c.yields(0);
   if (auto e = c.needLength(AttrKey::out_shardings, yields.size())) return e;
   if (c.numOut() != yields.size())
-    return c.fail("body yields " + llvm::Twine(yields.size()) + " values, expected " + llvm::Twine(c.numOut()));
+    return c.fail("body yields " + llvm::Twine(yields.size()) + " values, expected " +
+                  llvm::Twine(c.numOut()));
   for (size_t i = 0; i < c.numOut(); ++i)
-    if (auto e = needLocal(c, "result " + std::to_string(i), c.out(i), c.ints(AttrKey::out_shardings)[i], c.m.type(yields[i]))) return e;
+    if (auto e = needLocal(c, "result " + std::to_string(i), c.out(i), c.ints(AttrKey::out_shardings)[i],
+                           c.m.type(yields[i])))
+      return e;
   c.yieldGiven();
   return llvm::Error::success();
 }
@@ -72,10 +80,12 @@ llvm::Error ruleManualComputation(OpCheck& c) {
 llvm::Error ruleNamedComputation(OpCheck& c) {
   const Region& body = c.region(0);
   if (body.args.size() != c.numIn())
-    return c.fail("body takes " + llvm::Twine(body.args.size()) + " arguments, expected " + llvm::Twine(c.numIn()));
+    return c.fail("body takes " + llvm::Twine(body.args.size()) + " arguments, expected " +
+                  llvm::Twine(c.numIn()));
   for (size_t i = 0; i < c.numIn(); ++i)
     if (!compatible(c.in(i), c.m.typeOf(body.args[i])))
-      return c.fail("body argument is " + c.text(c.m.typeOf(body.args[i])) + " for an operand of " + c.text(c.in(i)));
+      return c.fail("body argument is " + c.text(c.m.typeOf(body.args[i])) + " for an operand of " +
+                    c.text(c.in(i)));
   for (TypeId type : c.yields(0)) c.yield(c.m.type(type));
   return llvm::Error::success();
 }

@@ -28,7 +28,8 @@ llvm::Error ruleReduce(OpCheck& c) {
   if (auto e = c.needReducer(0, count, elements)) return e;
   Dims dims;
   for (int64_t d = 0; d < c.in(0).rank(); ++d)
-    if (!llvm::is_contained(c.ints(AttrKey::dimensions), d)) dims.push_back(c.in(0).dims[static_cast<size_t>(d)]);
+    if (!llvm::is_contained(c.ints(AttrKey::dimensions), d))
+      dims.push_back(c.in(0).dims[static_cast<size_t>(d)]);
   for (ElementType element : elements) c.yield(element, dims);
   return llvm::Error::success();
 }
@@ -44,7 +45,8 @@ llvm::Error ruleReduceWindow(OpCheck& c) {
   if (auto e = c.needReducer(0, c.numIn() / 2, elements)) return e;
   Dims dims;
   for (size_t i = 0; i < in.dims.size(); ++i)
-    dims.push_back(windowPositions(c, kReduceWindowKeys, i, in.dims[i], c.ints(AttrKey::window_dimensions)[i]));
+    dims.push_back(
+        windowPositions(c, kReduceWindowKeys, i, in.dims[i], c.ints(AttrKey::window_dimensions)[i]));
   for (ElementType element : elements) c.yield(element, dims);
   return llvm::Error::success();
 }
@@ -63,10 +65,11 @@ llvm::Error ruleSelectAndScatter(OpCheck& c) {
     expected.push_back(windowPositions(c, kReduceWindowKeys, i, operand.dims[i], window));
   }
   if (!compatibleDims(source.dims, expected))
-    return c.fail("source is " + c.text(source) + ", the windows of " + c.text(operand) + " give " + listText(expected));
+    return c.fail("source is " + c.text(source) + ", the windows of " + c.text(operand) + " give " +
+                  listText(expected));
   llvm::SmallVector<TypeId, 2> selects = c.yields(0);
-  bool selects_pred = c.region(0).args.size() == 2 && selects.size() == 1 && c.m.type(selects[0]).rank() == 0 &&
-                      c.m.type(selects[0]).element == ElementType::kPred;
+  bool selects_pred = c.region(0).args.size() == 2 && selects.size() == 1 &&
+                      c.m.type(selects[0]).rank() == 0 && c.m.type(selects[0]).element == ElementType::kPred;
   if (!selects_pred) return c.fail("the selecting region must take two scalars and yield pred");
   llvm::SmallVector<ElementType, 1> elements;
   if (auto e = c.needReducer(1, 1, elements)) return e;
@@ -77,10 +80,12 @@ llvm::Error ruleSelectAndScatter(OpCheck& c) {
 llvm::Error ruleSort(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   int64_t rank = c.in(0).rank(), dim = c.num(AttrKey::dimension, -1);
-  if (dim < -rank || dim >= std::max<int64_t>(rank, 1)) return c.fail("dimension = " + llvm::Twine(dim) + " leaves the rank " + llvm::Twine(rank));
+  if (dim < -rank || dim >= std::max<int64_t>(rank, 1))
+    return c.fail("dimension = " + llvm::Twine(dim) + " leaves the rank " + llvm::Twine(rank));
   const Region& region = c.region(0);
   if (region.args.size() != 2 * c.numIn())
-    return c.fail("comparator takes " + llvm::Twine(region.args.size()) + " arguments, expected " + llvm::Twine(2 * c.numIn()));
+    return c.fail("comparator takes " + llvm::Twine(region.args.size()) + " arguments, expected " +
+                  llvm::Twine(2 * c.numIn()));
   for (size_t i = 0; i < c.numIn(); ++i) {
     if (auto e = c.needSameDims(0, i)) return e;
     for (size_t side : {0, 1}) {
@@ -91,7 +96,8 @@ llvm::Error ruleSort(OpCheck& c) {
     c.yield(c.in(i));
   }
   llvm::SmallVector<TypeId, 2> yields = c.yields(0);
-  if (yields.size() != 1 || c.m.type(yields[0]).rank() != 0 || c.m.type(yields[0]).element != ElementType::kPred)
+  if (yields.size() != 1 || c.m.type(yields[0]).rank() != 0 ||
+      c.m.type(yields[0]).element != ElementType::kPred)
     return c.fail("comparator must yield one pred");
   return llvm::Error::success();
 }

@@ -1,4 +1,5 @@
-// Which rule judges which opcode. A switch without default, so that a row of ops.def without a rule does not compile.
+// Which rule judges which opcode: a switch without default, so that a row of ops.def without a rule does not
+// compile.
 #include "check.h"
 #include "tpu/hlo/verify.h"
 
@@ -8,10 +9,12 @@ OpRule ruleOf(Opcode opcode) {
   switch (opcode) {
     case Opcode::cbrt: case Opcode::ceil: case Opcode::cosine: case Opcode::count_leading_zeros:
     case Opcode::exponential: case Opcode::exponential_minus_one: case Opcode::floor: case Opcode::log:
-    case Opcode::log_plus_one: case Opcode::logistic: case Opcode::negate: case Opcode::not_: case Opcode::popcnt:
+    case Opcode::log_plus_one: case Opcode::logistic: case Opcode::negate: case Opcode::not_:
+    case Opcode::popcnt:
     case Opcode::round_nearest_afz: case Opcode::round_nearest_even: case Opcode::rsqrt: case Opcode::sign:
     case Opcode::sine: case Opcode::sqrt: case Opcode::tan: case Opcode::tanh:
-    case Opcode::chlo_acos: case Opcode::chlo_acosh: case Opcode::chlo_asin: case Opcode::chlo_asin_acos_kernel:
+    case Opcode::chlo_acos: case Opcode::chlo_acosh: case Opcode::chlo_asin:
+    case Opcode::chlo_asin_acos_kernel:
     case Opcode::chlo_asinh: case Opcode::chlo_atan: case Opcode::chlo_atanh: case Opcode::chlo_bessel_i1e:
     case Opcode::chlo_conj: case Opcode::chlo_cosh: case Opcode::chlo_digamma: case Opcode::chlo_erf:
     case Opcode::chlo_erf_inv: case Opcode::chlo_erfc: case Opcode::chlo_lgamma: case Opcode::chlo_sinh:
@@ -19,7 +22,8 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::abs: case Opcode::real: case Opcode::imag: return ruleRealPart;
     case Opcode::convert: case Opcode::uniform_quantize: case Opcode::uniform_dequantize: return ruleConvert;
     case Opcode::bitcast_convert: return ruleBitcastConvert;
-    case Opcode::is_finite: case Opcode::chlo_is_inf: case Opcode::chlo_is_neg_inf: case Opcode::chlo_is_pos_inf: return ruleUnaryToPred;
+    case Opcode::is_finite: case Opcode::chlo_is_inf: case Opcode::chlo_is_neg_inf:
+    case Opcode::chlo_is_pos_inf: return ruleUnaryToPred;
     case Opcode::reduce_precision: return ruleReducePrecision;
     case Opcode::add: case Opcode::and_: case Opcode::atan2: case Opcode::divide: case Opcode::maximum:
     case Opcode::minimum: case Opcode::multiply: case Opcode::or_: case Opcode::power: case Opcode::remainder:
@@ -31,8 +35,10 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::clamp: return ruleClamp;
     case Opcode::select: return ruleSelect;
     case Opcode::map: return ruleMap;
-    case Opcode::chlo_broadcast_add: case Opcode::chlo_broadcast_subtract: case Opcode::chlo_broadcast_multiply:
-    case Opcode::chlo_broadcast_divide: case Opcode::chlo_broadcast_maximum: case Opcode::chlo_broadcast_minimum:
+    case Opcode::chlo_broadcast_add: case Opcode::chlo_broadcast_subtract:
+    case Opcode::chlo_broadcast_multiply:
+    case Opcode::chlo_broadcast_divide: case Opcode::chlo_broadcast_maximum:
+    case Opcode::chlo_broadcast_minimum:
     case Opcode::chlo_broadcast_compare: case Opcode::chlo_broadcast_select: return ruleChloBroadcast;
     case Opcode::constant: case Opcode::chlo_constant: return ruleConstant;
     case Opcode::iota: return ruleIota;
@@ -52,7 +58,8 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::dynamic_slice: return ruleDynamicSlice;
     case Opcode::dynamic_update_slice: return ruleDynamicUpdateSlice;
     case Opcode::dynamic_iota: case Opcode::dynamic_broadcast_in_dim: case Opcode::dynamic_reshape:
-    case Opcode::real_dynamic_slice: case Opcode::dynamic_pad: case Opcode::dynamic_conv: return ruleDynamicShape;
+    case Opcode::real_dynamic_slice: case Opcode::dynamic_pad: case Opcode::dynamic_conv:
+      return ruleDynamicShape;
     case Opcode::gather: case Opcode::dynamic_gather: return ruleGather;
     case Opcode::scatter: return ruleScatter;
     case Opcode::torch_index_select: return ruleTorchIndexSelect;
@@ -68,7 +75,8 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::cholesky: return ruleCholesky;
     case Opcode::triangular_solve: return ruleTriangularSolve;
     case Opcode::fft: return ruleFft;
-    case Opcode::batch_norm_grad: case Opcode::batch_norm_inference: case Opcode::batch_norm_training: return ruleBatchNorm;
+    case Opcode::batch_norm_grad: case Opcode::batch_norm_inference: case Opcode::batch_norm_training:
+      return ruleBatchNorm;
     case Opcode::while_: return ruleWhile;
     case Opcode::if_: case Opcode::case_: return ruleBranches;
     case Opcode::call: return ruleCall;
@@ -76,8 +84,10 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::tuple: return ruleTuple;
     case Opcode::get_tuple_element: return ruleGetTupleElement;
     case Opcode::optimization_barrier: return ruleBarrier;
-    case Opcode::after_all: case Opcode::create_token: case Opcode::outfeed: case Opcode::send: return ruleToken;
-    case Opcode::composite: case Opcode::custom_call: case Opcode::infeed: case Opcode::recv: return ruleOpaque;
+    case Opcode::after_all: case Opcode::create_token: case Opcode::outfeed: case Opcode::send:
+      return ruleToken;
+    case Opcode::composite: case Opcode::custom_call: case Opcode::infeed: case Opcode::recv:
+      return ruleOpaque;
     case Opcode::all_reduce: case Opcode::cross_replica_sum: return ruleAllReduce;
     case Opcode::all_gather: return ruleAllGather;
     case Opcode::reduce_scatter: return ruleReduceScatter;
@@ -97,11 +107,13 @@ OpRule ruleOf(Opcode opcode) {
 
 bool resultsFollow(Opcode opcode) {
   switch (opcode) {
-    case Opcode::convert: case Opcode::uniform_quantize: case Opcode::uniform_dequantize: case Opcode::bitcast_convert:
+    case Opcode::convert: case Opcode::uniform_quantize: case Opcode::uniform_dequantize:
+    case Opcode::bitcast_convert:
     case Opcode::iota: case Opcode::rng: case Opcode::rng_bit_generator: case Opcode::broadcast_in_dim:
     case Opcode::reshape: case Opcode::dynamic_iota: case Opcode::dynamic_broadcast_in_dim:
     case Opcode::dynamic_reshape: case Opcode::real_dynamic_slice: case Opcode::dynamic_pad:
-    case Opcode::dynamic_conv: case Opcode::torch_index_select: case Opcode::einsum: case Opcode::unary_einsum:
+    case Opcode::dynamic_conv: case Opcode::torch_index_select: case Opcode::einsum:
+    case Opcode::unary_einsum:
     case Opcode::chlo_ragged_dot: case Opcode::composite: case Opcode::custom_call: case Opcode::infeed:
     case Opcode::recv: case Opcode::sdy_manual_computation: return false;
     default: return true;
@@ -113,11 +125,14 @@ namespace {
 llvm::Error checkCounts(OpCheck& c) {
   const OpInfo& info = opInfo(c.op.opcode);
   size_t in = c.numIn();
-  if (in < static_cast<size_t>(info.min_operands) || (info.max_operands >= 0 && in > static_cast<size_t>(info.max_operands)))
+  if (in < static_cast<size_t>(info.min_operands) ||
+      (info.max_operands >= 0 && in > static_cast<size_t>(info.max_operands)))
     return c.fail("has " + llvm::Twine(in) + " operands, expected " + llvm::Twine(info.min_operands) +
                   (info.max_operands == info.min_operands ? "" : " or more"));
   if (info.regions >= 0 && c.op.regions.size() != static_cast<size_t>(info.regions))
-    return c.fail("has " + llvm::Twine(c.op.regions.size()) + " regions, expected " + llvm::Twine(info.regions));
+
+    return c.fail("has " + llvm::Twine(c.op.regions.size()) + " regions, expected " +
+                  llvm::Twine(info.regions));
   return llvm::Error::success();
 }
 
@@ -136,12 +151,14 @@ llvm::Error verifyOp(const Module& module, OpId op) {
   if (auto e = checkCounts(check)) return e;
   if (auto e = ruleOf(check.op.opcode)(check)) return e;
   if (check.results.size() != check.numOut())
-    return check.fail("has " + llvm::Twine(check.numOut()) + " results, expected " + llvm::Twine(check.results.size()));
+
+    return check.fail("has " + llvm::Twine(check.numOut()) + " results, expected " +
+                      llvm::Twine(check.results.size()));
   for (size_t i = 0; i < check.numOut(); ++i)
     if (!compatible(check.results[i], check.out(i)))
       return fail(Code::kTypeMismatch, module.loc(check.op.loc),
-                  opInfo(check.op.opcode).mnemonic + ": result is " + check.text(check.out(i)) + ", operands give " +
-                      check.text(check.results[i]));
+                  opInfo(check.op.opcode).mnemonic + ": result is " + check.text(check.out(i)) +
+                      ", operands give " + check.text(check.results[i]));
   return llvm::Error::success();
 }
 

@@ -9,7 +9,9 @@ int64_t entry(OpCheck& c, AttrKey key, size_t i, int64_t otherwise) {
   return i < values.size() ? values[i] : otherwise;
 }
 
-__int128 dilated(int64_t size, int64_t dilation) { return size == 0 ? 0 : static_cast<__int128>(size - 1) * dilation + 1; }
+__int128 dilated(int64_t size, int64_t dilation) {
+  return size == 0 ? 0 : static_cast<__int128>(size - 1) * dilation + 1;
+}
 
 }  // namespace
 

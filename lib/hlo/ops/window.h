@@ -7,12 +7,15 @@ namespace tpu::hlo {
 struct WindowKeys {
   AttrKey strides, base_dilations, window_dilations;
 };
-inline constexpr WindowKeys kReduceWindowKeys = {AttrKey::window_strides, AttrKey::base_dilations, AttrKey::window_dilations};
-inline constexpr WindowKeys kConvolutionKeys = {AttrKey::window_strides, AttrKey::lhs_dilation, AttrKey::rhs_dilation};
+inline constexpr WindowKeys kReduceWindowKeys = {AttrKey::window_strides, AttrKey::base_dilations,
+                                                 AttrKey::window_dilations};
+inline constexpr WindowKeys kConvolutionKeys = {AttrKey::window_strides, AttrKey::lhs_dilation,
+                                                AttrKey::rhs_dilation};
 
 /// Checks the lengths and signs of window attributes for `rank` dimensions; each may be absent.
 llvm::Error needWindow(OpCheck& c, const WindowKeys& keys, size_t rank);
-/// Positions of a window of `window` elements along dimension i of `size` elements; kDynamicDim where unknown.
+/// Positions of a window of `window` elements along dimension i of `size` elements; kDynamicDim where
+/// unknown.
 int64_t windowPositions(OpCheck& c, const WindowKeys& keys, size_t i, int64_t size, int64_t window);
 
 }  // namespace tpu::hlo
