@@ -59,12 +59,15 @@ llvm::Error run(tpu::Tool& tool) {
     return error;
   auto in = tool.readInput();
   if (!in) return in.takeError();
-  auto program = tpu::assembly::readAnyProgram(in->bytes, in->name);
+  std::vector<std::string> files;
+  auto program = tpu::assembly::readAnyProgram(in->bytes, in->name, &files);
   if (!program) return program.takeError();
+  for (const std::string& file : files) tool.dependsOn(file);
   if (emit == "text") {
     tool.os() << tpu::assembly::disassemble(*program, {.show_encoding = encoding});
   } else if (emit == "bundles") {
-    if (llvm::Error error = tpu::assembly::writeProgramDocument(*program, tool.os(), tool.get("only"))) return error;
+    if (llvm::Error error = tpu::assembly::writeProgramDocument(*program, tool.os(), tool.get("only")))
+      return error;
   } else {
     auto object = tpu::assembly::writeObject(*program);
     if (!object) return object.takeError();

@@ -188,6 +188,36 @@ void rechecksum(std::string& object) {
   for (int i = 0; i < 8; ++i) object[20 + i] = static_cast<char>(sum >> (8 * i));
 }
 
+// Any text is answered with a program or an error.
+TEST(Assembly, MutatedTextIsSafe) {
+  uint64_t state = 12345;
+  auto random = [&](size_t n) {
+    return static_cast<size_t>((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % n;
+  };
+  const std::string pool = " ,;:.[]{}@!#\"\\+-*/%<>()=\nvspmx0159abz_$";
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = kFull;
+    for (size_t n = 1 + random(4); n > 0; --n) {
+      const size_t at = random(text.size());
+      switch (random(3)) {
+        case 0:
+          text[at] = pool[random(pool.size())];
+          break;
+        case 1:
+          text.erase(at, 1 + random(12));
+          break;
+        default:
+          text.insert(at, 1, pool[random(pool.size())]);
+          break;
+      }
+    }
+    auto p = assemble(text, "fuzz.s");
+    if (!p) {
+      EXPECT_FALSE(takeDiagnostics(p.takeError())[0].text.empty());
+    }
+  }
+}
+
 TEST(Object, DamageIsRefused) {
   const std::string good = llvm::cantFail(writeObject(full()));
   for (size_t n = 0; n < good.size(); n += n < 200 ? 1 : 37) {

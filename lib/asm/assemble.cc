@@ -24,7 +24,10 @@ struct Fixup {
 
 class Assembler {
  public:
-  explicit Assembler(llvm::StringRef file) : file_(file), directives_(&p_, file) { p_.locs.emplace_back(); }
+  Assembler(llvm::StringRef file, std::vector<std::string>* files_read)
+      : file_(file), directives_(&p_, file, files_read) {
+    p_.locs.emplace_back();
+  }
 
   llvm::Expected<isa::Program> run(llvm::StringRef text) {
     if (llvm::Error error =
@@ -201,8 +204,9 @@ class Assembler {
 
 }  // namespace
 
-llvm::Expected<isa::Program> assemble(llvm::StringRef text, llvm::StringRef name) {
-  return Assembler(name).run(text);
+llvm::Expected<isa::Program> assemble(llvm::StringRef text, llvm::StringRef name,
+                                      std::vector<std::string>* files_read) {
+  return Assembler(name, files_read).run(text);
 }
 
 }  // namespace tpu::assembly

@@ -41,7 +41,7 @@ llvm::Error Directives::floats(const Context& c) {
 }
 
 llvm::Error Directives::fill(const Context& c) {
-  auto count = c.cursor.numberIn(c.args[0], 0, int64_t{1} << 30);
+  auto count = c.cursor.numberIn(c.args[0], 0, int64_t{1} << 26);
   if (!count) return count.takeError();
   auto word = c.cursor.numberIn(c.args[1], INT32_MIN, UINT32_MAX);
   if (!word) return word.takeError();

@@ -84,6 +84,8 @@ llvm::Error Directives::target(const Context& c) {
     if (d.loc.empty()) return c.cursor.failAt(c.args[0], d.text);
     return fail(std::move(d));
   }
+  const llvm::StringRef path = llvm::StringRef(*text).rsplit(':').first;
+  if (files_read_ && p_.chip_json.empty() && path.ends_with(".json")) files_read_->push_back(path.str());
   p_.target = target->text;
   p_.chip_json = target->chip.json;
   return llvm::Error::success();

@@ -9,7 +9,9 @@ namespace tpu::assembly {
 
 class Directives {
  public:
-  Directives(isa::Program* program, llvm::StringRef file) : p_(*program), file_(file) {}
+  /// `files_read` (may be null) takes the chip files that .target names.
+  Directives(isa::Program* program, llvm::StringRef file, std::vector<std::string>* files_read)
+      : p_(*program), file_(file), files_read_(files_read) {}
 
   /// Handles a line that starts with '.' (the directive) at offset `at`.
   llvm::Error handle(const LogicalLine& line, size_t at);
@@ -51,6 +53,7 @@ class Directives {
 
   isa::Program& p_;
   llvm::StringRef file_;
+  std::vector<std::string>* files_read_;
   bool autoloc_ = true, in_chip_ = false, in_kernel_ = false, memory_stated_ = false;
   bool constant_open_ = false;
   std::string chip_text_;

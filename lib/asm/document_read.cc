@@ -328,10 +328,11 @@ llvm::Expected<isa::Program> readProgramDocument(llvm::StringRef json, llvm::Str
   return Reader(*doc).run();
 }
 
-llvm::Expected<isa::Program> readAnyProgram(llvm::StringRef bytes, llvm::StringRef name) {
+llvm::Expected<isa::Program> readAnyProgram(llvm::StringRef bytes, llvm::StringRef name,
+                                            std::vector<std::string>* files_read) {
   if (isObject(bytes)) return readObject(bytes, name);
   if (looksLikeJson(bytes)) return readProgramDocument(bytes, name);
-  return assemble(bytes, name);
+  return assemble(bytes, name, files_read);
 }
 
 }  // namespace tpu::assembly

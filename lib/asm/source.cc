@@ -11,7 +11,7 @@ namespace tpu::assembly {
 namespace {
 
 constexpr int kMaxNesting = 64;
-constexpr uint64_t kMaxLines = uint64_t{1} << 24;
+constexpr uint64_t kMaxLines = uint64_t{1} << 22;
 
 struct RawLine {
   llvm::StringRef text;

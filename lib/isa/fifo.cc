@@ -11,7 +11,8 @@ bool isMatmul(Opcode op) {
   case Opcode::vmatmul_##type: \
     return true;
     TPU_MATMUL(f32)
-    TPU_MATMUL(bf16) TPU_MATMUL(s8) TPU_MATMUL(u8) TPU_MATMUL(f8e4m3fn) TPU_MATMUL(f8e5m2)
+    TPU_MATMUL(bf16)
+    TPU_MATMUL(s8) TPU_MATMUL(u8) TPU_MATMUL(f8e4m3fn) TPU_MATMUL(f8e5m2)
 #undef TPU_MATMUL
         default : return false;
   }
@@ -46,7 +47,8 @@ int mxuRows(Opcode op) {
   case Opcode::vmatmul_acc_##type: \
     return rows;
     TPU_ROWS(f32, 8)
-    TPU_ROWS(bf16, 16) TPU_ROWS(s8, 32) TPU_ROWS(u8, 32) TPU_ROWS(f8e4m3fn, 32) TPU_ROWS(f8e5m2, 32)
+    TPU_ROWS(bf16, 16)
+    TPU_ROWS(s8, 32) TPU_ROWS(u8, 32) TPU_ROWS(f8e4m3fn, 32) TPU_ROWS(f8e5m2, 32)
 #undef TPU_ROWS
         default : return 0;
   }

@@ -284,9 +284,11 @@ llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::function_ref<std::
   return insn;
 }
 
-llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc, std::vector<std::string>* labels) {
+llvm::Expected<Instruction> parse(llvm::StringRef text, llvm::StringRef loc,
+                                  std::vector<std::string>* labels) {
   return parse(
-      text, [&](size_t offset) { return (loc + (loc.empty() ? "column " : ":") + llvm::Twine(offset + 1)).str(); },
+      text,
+      [&](size_t offset) { return (loc + (loc.empty() ? "column " : ":") + llvm::Twine(offset + 1)).str(); },
       labels);
 }
 

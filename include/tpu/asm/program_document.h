@@ -1,6 +1,7 @@
 // The `bundles` document: a program as JSON tables, one row per line.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -15,6 +16,7 @@ llvm::Error writeProgramDocument(const isa::Program& program, llvm::raw_ostream&
 std::string writeProgramDocument(const isa::Program& program);
 
 /// An object, a `bundles` document or assembly text, told apart by the first bytes.
-llvm::Expected<isa::Program> readAnyProgram(llvm::StringRef bytes, llvm::StringRef name);
+llvm::Expected<isa::Program> readAnyProgram(llvm::StringRef bytes, llvm::StringRef name,
+                                            std::vector<std::string>* files_read = nullptr);
 
 }  // namespace tpu::assembly
