@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "equality_test_util.h"
+#include "random_program_test_util.h"
 #include "report.h"
 #include "tpu/eval/evaluate.h"
 #include "tpu/frontend/frontend.h"
@@ -20,17 +21,6 @@ std::string errorText(llvm::Error e) {
 }
 
 namespace {
-
-struct Random {
-  uint64_t state;
-  uint64_t next() {
-    state += 0x9e3779b97f4a7c15ull;
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
-};
 
 HostTensor randomTensor(const hlo::Type& type, Random& random) {
   HostTensor t(type.element, type.dims);
@@ -84,14 +74,18 @@ std::string compare(const HostTensor& a, const HostTensor& b, double rtol) {
 }  // namespace
 
 Comparison compareText(llvm::StringRef text, llvm::StringRef name, const PartitionOptions& options, uint64_t seed, double rtol) {
-  Comparison out;
   Collected sink;
   auto whole = frontend::readProgram(text, name, sink);
-  if (!whole) {
-    out.problem = "read: " + errorText(whole.takeError());
-    return out;
-  }
-  out.partitioned = whole->clone();
+  if (whole) return compareModules(*whole, options, seed, rtol);
+  Comparison out;
+  out.problem = "read: " + errorText(whole.takeError());
+  return out;
+}
+
+Comparison compareModules(const hlo::Module& whole, const PartitionOptions& options, uint64_t seed, double rtol) {
+  Comparison out;
+  Collected sink;
+  out.partitioned = whole.clone();
   if (llvm::Error e = partitionModule(out.partitioned, options, sink)) {
     out.problem = "partition: " + errorText(std::move(e));
     return out;
@@ -102,10 +96,10 @@ Comparison compareText(llvm::StringRef text, llvm::StringRef name, const Partiti
   out.collectives = report.records.size();
   Random random{seed};
   std::vector<HostTensor> inputs;
-  for (size_t i = 0; i < whole->region(whole->func(whole->entry).body).args.size(); ++i) {
-    inputs.push_back(randomTensor(eval::argumentType(*whole, i), random));
+  for (size_t i = 0; i < whole.region(whole.func(whole.entry).body).args.size(); ++i) {
+    inputs.push_back(randomTensor(eval::argumentType(whole, i), random));
   }
-  auto expect = eval::evaluate(*whole, inputs, &sink);
+  auto expect = eval::evaluate(whole, inputs, &sink);
   if (!expect) {
     out.problem = "evaluate whole: " + errorText(expect.takeError());
     return out;

@@ -273,6 +273,7 @@ class Importer {
       case Opcode::sdy_manual_computation: return manual(id, where);
       case Opcode::custom_call:
         if (m_.getString(id, AttrKey::call_target_name) == "Sharding") return shardingCall(id, where);
+        if (isManualBorder(m_, id)) return borderCall(id, where);
         break;
       default: break;
     }
@@ -310,6 +311,19 @@ class Importer {
     auto s = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(v).type, where, false);
     if (!s) return s.takeError();
     hlo::Op& op = m_.op(id);
+    // backend_config "unspecified_dims=[0,2]" leaves these dimensions open.
+    llvm::StringRef config = m_.getString(id, AttrKey::backend_config);
+    size_t at = config.find("unspecified_dims=[");
+    if (*s && at != llvm::StringRef::npos) {
+      hlo::Sharding open = m_.sharding(*s);
+      llvm::StringRef list = config.drop_front(at + 18);
+      int64_t d;
+      while (!list.consumeInteger(10, d)) {
+        if (d >= 0 && d < static_cast<int64_t>(open.dims.size())) open.dims[d].open = true;
+        if (!list.consume_front(",")) break;
+      }
+      *s = m_.internSharding(open);
+    }
     op.opcode = Opcode::sdy_sharding_constraint;
     op.attrs.clear();
     m_.value(v).sharding = *s;
@@ -317,6 +331,28 @@ class Importer {
     plain.mesh = ctx_.mesh;
     plain.dims.resize(m_.typeOf(v).rank());
     m_.setSharding(id, AttrKey::sharding, *s ? *s : m_.internSharding(plain));
+    return llvm::Error::success();
+  }
+
+  /// GSPMD's borders of a manual region: @SPMDFullToShardShape takes its operand in the sharding asked for just before,
+  /// @SPMDShardToFullShape gives its result in its own. Between them values are per device.
+  llvm::Error borderCall(OpId id, llvm::StringRef where) {
+    bool enters = m_.getString(id, AttrKey::call_target_name) == "SPMDFullToShardShape";
+    ValueId outside = enters ? m_.op(id).operands[0] : m_.op(id).results[0];
+    ShardingId s;
+    if (enters) {
+      s = m_.value(outside).sharding;
+    } else {
+      auto own = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(outside).type, where, false);
+      if (!own) return own.takeError();
+      s = *own;
+      m_.value(outside).sharding = s;
+    }
+    hlo::Sharding plain;
+    plain.mesh = ctx_.mesh;
+    plain.dims.resize(m_.typeOf(outside).rank());
+    m_.setSharding(id, AttrKey::sharding, s ? s : m_.internSharding(plain));
+    m_.removeAttr(id, AttrKey::mhlo_sharding);
     return llvm::Error::success();
   }
 
@@ -372,6 +408,12 @@ class Importer {
 };
 
 }  // namespace
+
+bool isManualBorder(const hlo::Module& m, OpId id) {
+  if (m.op(id).opcode != Opcode::custom_call) return false;
+  llvm::StringRef target = m.getString(id, AttrKey::call_target_name);
+  return target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
+}
 
 llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& options) { return Importer(m, ctx, options).run(); }
 

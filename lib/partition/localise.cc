@@ -41,6 +41,22 @@ void Localiser::localisePorts() {
     f.arg_ports[i].global_type = m_.value(args[i]).type;
     f.arg_ports[i].sharding = m_.value(args[i]).sharding;
   }
+  auto localBytes = [&](hlo::TypeId type, ShardingId sharding) {
+    const hlo::Type& t = m_.type(type);
+    int64_t n = elementBits(t.element);
+    for (int64_t d : localDims(t.dims, layoutOf(m_, sharding, t.rank()))) n *= d;
+    return n;
+  };
+  for (size_t i = 0; i < args.size(); ++i) {
+    int alias = f.arg_ports[i].alias;
+    if (alias < 0 || alias >= static_cast<int>(f.result_types.size())) continue;
+    int64_t in = localBytes(f.arg_ports[i].global_type, f.arg_ports[i].sharding), out = localBytes(f.result_types[alias], f.result_ports[alias].sharding);
+    if (in == out) continue;
+    f.arg_ports[i].alias = -1;
+    if (!ctx_.sink) continue;
+    ctx_.sink->warn(Code::kDroppedAlias, m_.loc(m_.value(args[i]).loc), "argument " + llvm::Twine(i) + " is donated to result " + llvm::Twine(alias) + ", but a device holds " +
+                        llvm::Twine((in + 7) / 8) + " bytes of the one and " + llvm::Twine((out + 7) / 8) + " of the other");
+  }
   for (size_t i = 0; i < f.result_types.size(); ++i) {
     f.result_ports[i].global_type = f.result_types[i];
     const hlo::Type global = m_.type(f.result_types[i]);
@@ -240,6 +256,7 @@ llvm::Error Localiser::op(OpId id) {
     case Opcode::dot: return dotOp(id);
     case Opcode::convolution: return convolutionOp(id);
     case Opcode::reduce: return reduceOp(id);
+    case Opcode::chlo_top_k: return topKOp(id);
     case Opcode::reduce_window: return reduceWindowOp(id);
     case Opcode::gather: return gatherOp(id);
     case Opcode::scatter: return scatterOp(id);
@@ -256,8 +273,20 @@ llvm::Error Localiser::op(OpId id) {
     case Opcode::collective_broadcast:
     case Opcode::cross_replica_sum:
     case Opcode::reduce_scatter: return userCollective(id);
+    case Opcode::custom_call:
+      if (isManualBorder(m_, id)) return borderOp(id);
+      [[fallthrough]];
     default: keep(id); return llvm::Error::success();
   }
+}
+
+llvm::Error Localiser::borderOp(OpId id) {
+  ValueId v = current(m_.op(id).operands[0]), result = m_.op(id).results[0];
+  if (m_.value(v).type != localTypeId(result)) {
+    return fail(Code::kManualShape, m_.loc(m_.op(id).loc), "the type inside the manual region is not the shard of the type outside");
+  }
+  replace(result, v);
+  return llvm::Error::success();
 }
 
 llvm::Error localise(hlo::Module& m, Context& ctx) { return Localiser(m, ctx).run(); }

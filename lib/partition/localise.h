@@ -21,6 +21,7 @@ class Localiser {
   llvm::Error op(hlo::OpId id);
   llvm::Error controlOp(hlo::OpId id);
   llvm::Error manualOp(hlo::OpId id);
+  llvm::Error borderOp(hlo::OpId id);
   void localiseArgs(hlo::RegionId r);
   void localisePorts();
 
@@ -77,6 +78,7 @@ class Localiser {
   llvm::Error iotaOp(hlo::OpId id);
   llvm::Error dotOp(hlo::OpId id);
   llvm::Error reduceOp(hlo::OpId id);
+  llvm::Error topKOp(hlo::OpId id);
   llvm::Error gatherOp(hlo::OpId id);
   llvm::Error scatterOp(hlo::OpId id);
   llvm::Error dynamicSliceOp(hlo::OpId id);

@@ -176,17 +176,54 @@ llvm::Error Localiser::joinPartials(OpId id, AxesRef partial) {
   return llvm::Error::success();
 }
 
+/// The k largest of every shard with their global indices, gathered, and the k largest of those. Shards are gathered in order of
+/// index, so equal values keep the order of their indices.
+llvm::Error Localiser::topKOp(OpId id) {
+  ValueId x = m_.op(id).operands[0];
+  const hlo::Type whole = globalType(x);
+  int64_t dim = whole.rank() - 1;
+  Axes axes = layout(x).dims[dim];
+  if (axes.empty()) return keep(id), llvm::Error::success();
+  auto lowest = [&] { return b_.lowest(m_.tensorType(whole.element, {})); };
+  ValueId local = maskPadding(x, current(x), dim, lowest());
+  int64_t k = m_.getInt(id, AttrKey::k), c = m_.typeOf(local).dims[dim], mine = std::min(k, c);
+  ElementType index_type = globalType(m_.op(id).results[1]).element;
+  auto top = [&](ValueId from, int64_t count) {
+    hlo::Dims dims = m_.typeOf(from).dims;
+    dims[dim] = count;
+    OpId op = b_.create(Opcode::chlo_top_k, {from}, {m_.tensorType(whole.element, dims), m_.tensorType(index_type, dims)});
+    m_.setInt(op, AttrKey::k, count);
+    return op;
+  };
+  OpId first = top(local, mine);
+  hlo::Dims dims = m_.typeOf(m_.op(first).results[1]).dims;
+  ValueId offset = b_.convert(affine(axes, c, 0), index_type);
+  ValueId index = b_.add(m_.op(first).results[1], b_.broadcastScalar(offset, dims));
+  ValueId values = b_.allGather(m_.op(first).results[0], ctx_.mesh, axes, dim);
+  noteWhy(m_.value(values).def, "top-k");
+  ValueId indices = b_.allGather(index, ctx_.mesh, axes, dim);
+  noteWhy(m_.value(indices).def, "top-k");
+  OpId second = top(values, k);
+  ValueId places = m_.op(second).results[1];
+  // indices[..., places[..., j]]: all leading dimensions are batch dimensions.
+  hlo::Dims point = m_.typeOf(places).dims;
+  point.push_back(1);
+  OpId pick = b_.create(Opcode::gather, {indices, b_.reshape(places, point)}, {m_.value(places).type});
+  llvm::SmallVector<int64_t, 6> lead, ones(whole.rank(), 1);
+  for (int64_t d = 0; d < dim; ++d) lead.push_back(d);
+  m_.setInts(pick, AttrKey::offset_dims, {});
+  m_.setInts(pick, AttrKey::collapsed_slice_dims, {dim});
+  m_.setInts(pick, AttrKey::operand_batching_dims, lead);
+  m_.setInts(pick, AttrKey::start_indices_batching_dims, lead);
+  m_.setInts(pick, AttrKey::start_index_map, {dim});
+  m_.setInt(pick, AttrKey::index_vector_dim, whole.rank());
+  m_.setInts(pick, AttrKey::slice_sizes, ones);
+  finish(id, 0, m_.op(second).results[0]);
+  finish(id, 1, m_.op(pick).results[0]);
+  return llvm::Error::success();
+}
+
 // ---------------------------------------------------------------- indices
-
-namespace {
-
-/// Column `k` of an index array along its vector dimension, or the array itself where indices are scalars.
-struct Column {
-  int64_t dim;  // rank of the array: implicit
-  int64_t k;
-};
-
-}  // namespace
 
 llvm::Error Localiser::gatherOp(OpId id) {
   ValueId x = m_.op(id).operands[0], idx = m_.op(id).operands[1], y = m_.op(id).results[0];

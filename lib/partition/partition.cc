@@ -21,7 +21,9 @@ llvm::Error importPass(State& s) {
     s.input_bytes.clear();
   }
   if (s.module.stage == hlo::Stage::kSpmd) return llvm::Error::success();
-  return importShardings(s.module, s.ctx, {s.options.mesh, s.options.shardings});
+  if (llvm::Error e = importShardings(s.module, s.ctx, {s.options.mesh, s.options.shardings})) return e;
+  if (s.ctx.mesh && s.ctx.sink) warnUneven(s.module, s.ctx);
+  return llvm::Error::success();
 }
 
 /// A mesh must have as many devices as the target; a program without a mesh runs on device 0 of any.

@@ -154,6 +154,10 @@ void sortRule(const RuleInput& in, OpRule& rule) {
     for (TensorFactors& t : rule.operands) t[d].push_back(f);
     for (TensorFactors& t : rule.results) t[d].push_back(f);
   }
+  if (in.op.opcode == Opcode::chlo_top_k) {  // the k best of every part, then the k best of those
+    rule.operands[0][dim].push_back(rule.addFactor(in.operand(0).dims[dim], FactorKind::kReduction));
+    return;
+  }
   rule.note = "sorting needs the whole dimension";
 }
 
