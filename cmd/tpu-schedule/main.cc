@@ -22,6 +22,23 @@ constexpr Example kExamples[] = {
     {"tpu-schedule m.llo --limit=8GiB -q -o /dev/null", "does it fit into 8 GiB? (exit 4: no)"},
 };
 
+/// After the last pass the program is a bundles document.
+class Views : public schedule::Hooks {
+ public:
+  explicit Views(schedule::State& state) : Hooks(state), program_(state.program) {}
+  void printText(llvm::raw_ostream& os) override {
+    if (program_.bundles.empty()) Hooks::printText(os);
+    else os << assembly::disassemble(program_);
+  }
+  void writeDocument(llvm::raw_ostream& os) override {
+    if (program_.bundles.empty()) Hooks::writeDocument(os);
+    else os << assembly::writeProgramDocument(program_);
+  }
+
+ private:
+  const isa::Program& program_;
+};
+
 llvm::Error run(Tool& tool) {
   schedule::State state;
   state.options.modulo = !tool.has("no-pipeline");
@@ -35,21 +52,19 @@ llvm::Error run(Tool& tool) {
   if (llvm::Error e = tool.openOutput()) return e;
   state.input = std::move(in->bytes);
   state.input_name = in->name;
-  schedule::Hooks hooks(state);
+  Views hooks(state);
   const PassOptions options = tool.passOptions();
   llvm::Expected<bool> finished = runPasses<schedule::State>(schedule::passes(), state, hooks, options);
   if (!finished) return finished.takeError();
   if (tool.get("memory") == "peak") schedule::reportPeak(state, llvm::errs(), tool.report());
   if (tool.has("estimate")) schedule::reportFunctions(state, llvm::errs(), tool.report());
-  if (!*finished) {
-    if (tool.get("emit") == "text") hooks.printText(tool.os());
-    else hooks.writeDocument(tool.os());
+  if (*finished) tool.summary() << schedule::summary(state);
+  if (tool.get("emit") == "text") {
+    hooks.printText(tool.os());
     return llvm::Error::success();
   }
-  if (tool.get("emit") == "text") tool.os() << assembly::disassemble(state.program);
-  else if (llvm::Error e = assembly::writeProgramDocument(state.program, tool.os(), tool.get("only"))) return e;
-  tool.summary() << schedule::summary(state);
-  return llvm::Error::success();
+  if (!*finished) return llo::writeDocument(state.module, tool.os(), tool.get("only"));
+  return assembly::writeProgramDocument(state.program, tool.os(), tool.get("only"));
 }
 
 const ToolInfo& info() {

@@ -437,7 +437,7 @@ class Reader {
     const std::optional<llvm::StringRef> text = v.asString();
     if (!text) return r.bad("insn", "expected a string");
     std::vector<std::string> labels;
-    llvm::Expected<isa::Instruction> insn = isa::parse(*text, v.loc(), &labels);
+    llvm::Expected<isa::Instruction> insn = isa::parse(*text, [&](size_t) { return std::string(); }, &labels);
     if (!insn) return r.bad("insn", takeDiagnostics(insn.takeError())[0].text);
     if (!labels.empty()) return r.bad("insn", "llo has no labels");
     s->insn = *insn;

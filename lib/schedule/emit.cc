@@ -1,12 +1,23 @@
 #include "emit.h"
 
 #include <algorithm>
+#include <set>
 
+#include "llvm/ADT/StringExtras.h"
 #include "place.h"
 #include "tpu/isa/dma.h"
 
 namespace tpu::schedule {
 namespace {
+
+/// A name that may stand as a label in assembly text; `taken` keeps them apart.
+std::string labelName(llvm::StringRef name, std::set<std::string>& taken) {
+  std::string base = llvm::isAlpha(name.empty() ? '0' : name[0]) ? "" : "_";
+  for (char c : name) base += llvm::isAlnum(c) || c == '.' ? c : '_';
+  std::string label = base;
+  for (int n = 1; !taken.insert(label).second; ++n) label = base + "_" + std::to_string(n);
+  return label;
+}
 
 void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Program& program) {
   std::vector<std::vector<uint32_t>> start(functions.size());
@@ -17,6 +28,7 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
       at += static_cast<uint32_t>(b.size());
     }
   std::vector<std::pair<uint32_t, std::string>> labels;
+  std::set<std::string> taken;
   for (size_t f = 0; f < functions.size(); ++f) {
     const Func& func = functions[f].func;
     const uint32_t begin = static_cast<uint32_t>(program.bundles.size());
@@ -42,9 +54,9 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
         program.bundles.push_back(std::move(bundle));
       }
     program.ranges.push_back({func.name, begin, static_cast<uint32_t>(program.bundles.size())});
-    labels.push_back({begin, func.name});
+    labels.push_back({begin, labelName(func.name, taken)});
     for (size_t b = 0; b < targeted.size(); ++b)
-      if (targeted[b] && start[f][b] != begin) labels.push_back({start[f][b], func.name + ".b" + std::to_string(b)});
+      if (targeted[b] && start[f][b] != begin) labels.push_back({start[f][b], labelName(func.name + ".b" + std::to_string(b), taken)});
   }
   std::stable_sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& l : labels)

@@ -225,7 +225,8 @@ int ModuloSchedule::stages() const { return time.empty() ? 0 : *std::max_element
 
 bool moduloSchedule(llvm::ArrayRef<Insn> body, const Machine& machine, int limit, ModuloSchedule* out) {
   DepGraph graph;
-  if (body.empty() || !buildDeps(body, nullptr, machine, true, &graph)) return false;
+  constexpr size_t kMostInstructions = 1500;   // longer bodies have enough to do within one iteration
+  if (body.empty() || body.size() > kMostInstructions || !buildDeps(body, nullptr, machine, true, &graph)) return false;
   int step = 1;
   const int first = resourceBound(body, machine);
   for (int ii = first; ii < limit; ii += step) {

@@ -140,7 +140,6 @@ class KernelExpander {
   void body();
   void runCompanion(size_t c);
   void companions();
-  void drainCompanions();
 
   Context& ctx_;
   const llo::Kernel& kernel_;
@@ -396,17 +395,6 @@ void KernelExpander::companions() {
   }
 }
 
-void KernelExpander::drainCompanions() {
-  for (size_t c = 0; c < callee_.companions.size(); ++c) {
-    const int exit = b_.newLabel();
-    const int head = b_.begin();
-    b_.branchTo(exit, {done_[c].id, false});
-    runCompanion(c);
-    b_.branchBack(head);
-    b_.place(exit);
-  }
-}
-
 // One step, from the fetches of the next one to the swap of slots.
 void KernelExpander::step() {
   std::vector<std::pair<BlockState*, Guard>> late;   // inputs with one slot: fetched after the body
@@ -503,7 +491,6 @@ Func KernelExpander::run(int32_t call_locs) {
     const Arg bytes = s.edges ? Arg(s.moved) : Arg(s.bytes);
     if (!s.motion.moves() || s.double_buffered()) waitFor(s, bytes, {});
   }
-  drainCompanions();
   const S link = b_.s(Opcode::sld, {Addr{{}, ctx_.link_word}});
   b_.terminate(Opcode::ret, {link});
   b_.finish();

@@ -4,8 +4,9 @@
 //   prologue   parameters into descriptors, fetches of step 0
 //   loop       advance to step s+1, start its fetches; wait for the blocks of step s; companions; body;
 //              start write-backs of outputs whose offset changes; swap slots
-//   epilogue   wait for the last write-backs; drain companions; return
+//   epilogue   wait for the last write-backs; return
 //
+// A companion is stepped until it says that it is done; what it has left at the end of the grid is the driver's to drain.
 // A block with one slot (it never moves, or VMEM is short) is fetched after the body instead.
 #pragma once
 #include "expand.h"

@@ -1,5 +1,6 @@
-// Live ranges of buffers over the driver. Arguments and constants live all the time, as does whatever another device may
-// write; results live from their first use to the end. A temporary that is first written inside a
+// Live ranges of buffers over the driver. Arguments and constants live all the time; results from their first use to the
+// end. What another device writes may change from the moment on that it has been told that this one is ready: that happens
+// before the transfers of a collective, and after the last kernel call or local copy before them. A temporary that is first written inside a
 // loop and used nowhere else lives within the loop's body; one that is read there first, or is used outside as well,
 // lives over the whole loop.
 #include <algorithm>
@@ -74,13 +75,9 @@ class Walker {
         for (const llo::Block& b : s.blocks) block(b);
         return;
       case llo::StmtKind::kCall: return call(s);
-      case llo::StmtKind::kDma: {
-        const llo::Dma& d = module_.driver.dmas[s.index];
-        place(d.src, false, d);
-        place(d.dst, true, d);
-        return;
-      }
+      case llo::StmtKind::kDma: return dma(module_.driver.dmas[s.index]);
       case llo::StmtKind::kSemWait: return wait(s.index);
+      case llo::StmtKind::kSemSignal: return forget([](const Pending& p) { return p.waited; });
       case llo::StmtKind::kPseudo:
         // The address may go anywhere from here.
         if (s.pseudo == llo::PseudoKind::kHbmRow) always_[storageOf(module_, s.index)] = 1;
@@ -89,23 +86,41 @@ class Walker {
     }
   }
 
-  void place(const llo::Place& p, bool writes, const llo::Dma& d) {
+  void dma(const llo::Dma& d) {
+    // A new batch on a semaphore that was waited for: what was pending on it is done.
+    forget([&](const Pending& p) { return p.waited && (p.sem == d.src_sem || p.sem == d.dst_sem); });
+    place(d.src, d.src_sem);
+    if (!d.remote) place(d.src, d.dst_sem);
+    if (d.remote && d.dst.kind == llo::Place::kBuffer)
+      uses_[storageOf(module_, d.dst.index)].push_back({quiet_since_, loop_, false});
+    place(d.dst, d.dst_sem);
+    if (!d.remote) {
+      place(d.dst, d.src_sem);
+      quiet_since_ = position_ + 1;
+    }
+  }
+
+  void place(const llo::Place& p, int32_t sem) {
     if (p.kind != llo::Place::kBuffer) return;
     use(p.index, false);
-    if (writes && d.remote) always_[storageOf(module_, p.index)] = 1;
-    pending_.push_back({storageOf(module_, p.index), d.src_sem, d.dst_sem});
+    if (sem >= 0) pending_.push_back({storageOf(module_, p.index), sem, false});
   }
 
   // A transfer holds its buffers until it is waited for.
   void wait(int32_t sem) {
-    for (const Pending& p : pending_)
-      if (p.src_sem == sem || p.dst_sem == sem) uses_[p.buffer].push_back({position_, loop_, false});
-    pending_.erase(std::remove_if(pending_.begin(), pending_.end(),
-                                  [&](const Pending& p) { return p.src_sem == sem || p.dst_sem == sem; }),
-                   pending_.end());
+    for (Pending& p : pending_) {
+      if (p.sem != sem) continue;
+      uses_[p.buffer].push_back({position_, loop_, false});
+      p.waited = true;
+    }
+  }
+  template <class F>
+  void forget(F&& done) {
+    pending_.erase(std::remove_if(pending_.begin(), pending_.end(), done), pending_.end());
   }
 
   void call(const llo::Stmt& s) {
+    quiet_since_ = position_ + 1;
     const llo::Kernel& kernel = module_.kernels[s.index];
     for (size_t i = 0; i < s.args.size(); ++i) {
       if (!s.args[i].is_buffer) continue;
@@ -141,14 +156,15 @@ class Walker {
   }
 
   struct Pending {
-    int32_t buffer, src_sem, dst_sem;
+    int32_t buffer, sem;
+    bool waited;
   };
   const llo::Module& module_;
   std::vector<std::vector<Use>> uses_;
   std::vector<char> always_;
   std::vector<Loop> loops_;
   std::vector<Pending> pending_;
-  int64_t position_ = 0;
+  int64_t position_ = 0, quiet_since_ = 0;
   int loop_ = -1;
 };
 

@@ -12,6 +12,7 @@ namespace {
 using isa::RegClass;
 
 constexpr int kUncoloured = -1;
+constexpr double kDear = 1e30;   // only where nothing else is left
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Colouring {
@@ -121,8 +122,16 @@ void apply(Func& func, const RegIndex& index, const std::vector<int>& colour) {
   }
 }
 
-bool anyFixed(const Func& func) {
-  return std::any_of(func.blocks.begin(), func.blocks.end(), [](const Block& b) { return b.fixed; });
+/// Registers that fixed blocks mention: their code has no room for spills.
+std::vector<char> mentionedByFixed(const Func& func, const RegIndex& index) {
+  std::vector<char> out(index.size(), 0);
+  for (const Block& b : func.blocks) {
+    if (!b.fixed) continue;
+    auto mark = [&](const Insn& i) { forEachVirtual(i, index, [&](int32_t r, bool, bool, bool) { out[r] = 1; }); };
+    for (const Insn& i : b.code) mark(i);
+    if (b.has_term) mark(b.term);
+  }
+  return out;
 }
 
 }  // namespace
@@ -135,6 +144,7 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
     Interference graph = interference(func, index);
     Colouring colouring;
     std::vector<int32_t> forced;
+    const std::vector<char> fixed = mentionedByFixed(func, index);
     for (int32_t r = 0; r < index.size(); ++r)
       if (graph.across_call[r]) forced.push_back(r);
     if (forced.empty()) {
@@ -144,8 +154,10 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
         return llvm::Error::success();
       }
       std::vector<double> cost = graph.cost;
-      for (int32_t r = 0; r < index.size(); ++r)
+      for (int32_t r = 0; r < index.size(); ++r) {
+        if (fixed[r]) cost[r] += kDear;
         if (spiller.isTemporary(index.classOf(r), r - index.base[classIndex(index.classOf(r))])) cost[r] = kNever;
+      }
       colourBySimplifying(index, graph, machine, cost, &colouring);
       if (colouring.spilled.empty()) {
         apply(func, index, colouring.colour);
@@ -154,7 +166,7 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
       }
       forced = colouring.spilled;
     }
-    if (anyFixed(func)) {
+    if (std::any_of(forced.begin(), forced.end(), [&](int32_t r) { return fixed[r]; })) {
       *unfix = true;
       return llvm::Error::success();
     }

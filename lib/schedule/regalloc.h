@@ -13,7 +13,7 @@ struct AllocStats {
   int spilled[kNumClasses] = {0, 0, 0, 0};
   int rounds = 0;
 };
-/// Fixed blocks that need spills are refused: *unfix is set, and the function left as it was.
+/// Where registers of fixed blocks would have to be spilled, *unfix is set: the function is then useless.
 llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats, bool* unfix);
 
 }  // namespace tpu::schedule

@@ -3,6 +3,7 @@
 #include "tpu/schedule/schedule.h"
 
 #include <algorithm>
+#include <set>
 
 #include "address.h"
 #include "list.h"
@@ -64,14 +65,15 @@ llvm::Error expandPass(State& s) {
   work.funcs.push_back(expandDriver(work));
   s.stats.functions.emplace_back();
   // Kernels with companions may share a name; ranges and labels need distinct ones.
-  std::map<std::string, int> seen;
+  std::set<std::string> taken = {"driver"};
   for (size_t k = 0; k < work.callees.order.size(); ++k) {
     const llo::Kernel& kernel = s.module.kernels[work.callees.order[k].kernel];
     llvm::Expected<VmemPlan> plan = planVmem(work.ctx, kernel);
     if (!plan) return plan.takeError();
     Func func = expandKernel(work.ctx, work.callees.order[k], *plan, work.callees.call_locs[k]);
     func.vmem_spill_end = plan->end;
-    if (const int n = seen[func.name]++) func.name += "." + std::to_string(n);
+    const std::string base = func.name;
+    for (int n = 1; !taken.insert(func.name).second; ++n) func.name = base + "." + std::to_string(n);
     s.stats.functions.emplace_back();
     s.stats.functions.back().reduced_depth = plan->reduced;
     work.funcs.push_back(std::move(func));
