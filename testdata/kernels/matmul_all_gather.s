@@ -105,8 +105,8 @@
 .endm
 
 # One step of the companion in one direction: the block goes out with descriptor `d`, its number is in `i`, what has
-# arrived in semaphore `sem`. The part that a phase sends is (place - phase) mod 4 clockwise, (place + phase) mod 4 the other
-# way; `half` is the first row of tiles of this direction within a part. Leaves p14 true while there is more to send.
+# arrived in semaphore `sem`. What a phase sends is the part of the chip at place (own - phase) mod 4 clockwise, (own + phase)
+# mod 4 the other way; place i is chip i ^ (i >> 1). `half` is the first row of tiles of this direction within a part. Leaves p14 true while there is more to send.
 .macro step i, d, sem, turn, half
   sem.read s21, sem ; sshr s20, i, {LOG} ; sand s25, i, {(1<<LOG)-1}
   scmp.lt p14, i, {ITEMS} ; scmp.eq p12, s20, 0
@@ -117,6 +117,8 @@
   nop 2
   sadd s20, s20, s27
   sand s20, s20, 3 ; pxor p10, p10, p15
+  sshr s21, s20, 1
+  sxor s20, s20, s21
   sshl s20, s20, {LOG+1+LOG+3} ; por p11, p11, p10
   sadd s20, s20, s25 ; pand p11, p11, p14
   sadd s20, s20, {W2_ROW} ; sadd s25, s25, {PART_ROW}
@@ -248,7 +250,7 @@ main:
   sld s20, [64] ; sld s21, [68]
   smov s26, 0 ; smov s6, {C0}
   smov s0, 0 ; smov s23, 0
-  sld s25, [72] ; smov s28, {A_ROW}
+  sld s25, [0] ; smov s28, {A_ROW}
   smov s29, {W1_ROW} ; smov s30, {C1_ROW}
   nop 3
   sst [{X+8}], s20 ; sst [{Y+8}], s21
