@@ -1,4 +1,7 @@
 // The flag table drives parser, help, completions and man pages; diagnostics and exit statuses of a whole run.
+#include <cstdlib>
+
+#include "common/crash.h"
 #include "common/help.h"
 #include "common/parse.h"
 #include "gtest/gtest.h"
@@ -105,6 +108,16 @@ TEST(Diagnostics, CodesHaveOneSpelling) {
   EXPECT_EQ(parseCode("TP0002"), 2);
   EXPECT_EQ(parseCode("17"), 17);
   EXPECT_FALSE(parseCode("TPx"));
+}
+
+TEST(Crash, OurBugsEndWithSeventy) {
+#if !defined(__SANITIZE_ADDRESS__)
+  auto die = [] {
+    installCrashHandler("tpu-x");
+    std::abort();
+  };
+  EXPECT_EXIT(die(), ::testing::ExitedWithCode(70), "tpu-x: error.TP0001.: internal error .aborted.");
+#endif
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "common/builtin.h"
+#include "common/crash.h"
 #include "common/parse.h"
 #include "llvm/ADT/StringExtras.h"
 #include "tpu/support/parallel.h"
@@ -128,6 +129,7 @@ llvm::Error Tool::commit() {
 
 int runTool(const ToolInfo& info, int argc, char** argv, llvm::function_ref<llvm::Error(Tool&)> run) {
   std::signal(SIGPIPE, SIG_IGN);
+  installCrashHandler(info.name.data());
   DiagnosticPrinter early(info.name, "");
   std::vector<Flag> flags = allFlags(info.flags, info.groups);
   llvm::Expected<FlagValues> values = parseCommandLine(info, flags, argc, argv);

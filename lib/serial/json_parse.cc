@@ -148,7 +148,8 @@ llvm::Expected<JsonDoc> JsonDoc::parse(llvm::StringRef name, std::string text) {
   CountingIterator first(begin, &seen), last(begin + tape.text.size(), &seen);
   if (nlohmann::json::sax_parse(first, last, &builder)) return doc;
   llvm::StringRef reason = plainReason(builder.error);
-  bool truncated = llvm::StringRef(builder.error).contains("unexpected end of input");
+  llvm::StringRef error = builder.error;
+  bool truncated = error.contains("unexpected end of input") || error.contains("missing closing quote");
   uint64_t offset = truncated ? tape.text.size() : builder.error_offset;
   return fail(Code::kBadJson, detail::locateByte(name, tape.text, offset),
               (truncated ? "the document ends too early: " : "malformed JSON: ") + reason);

@@ -49,6 +49,7 @@ TEST(Json, RefusesWhatIsNotJson) {
   struct {
     const char *text, *loc, *part;
   } cases[] = {{"{\"a\":[1,2", "f.json:1:10", "ends too early"},
+               {"{\"a\":1,\"b", "f.json:1:10", "ends too early"},
                {"{\n\"a\":1,}", "f.json:2:7", "malformed JSON"},
                {"{} x", "f.json:1:4", "malformed"},
                {"{\"a\":01}", "f.json:1:8", "malformed"},
