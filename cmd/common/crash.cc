@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 #include <unistd.h>
 
 #include "tpu/support/exit_status.h"
