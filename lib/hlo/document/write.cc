@@ -45,10 +45,38 @@ class Writer {
     op_ids_.assign(m.numOps(), OpId::kNone);
     trips_.assign(m.numRegions(), 1);
     for (const Func& func : m.funcs) numberRegion(func.body, 1);
+    numberShardings();
+  }
+
+  /// Only shardings that something refers to are written: what passes leave behind may name axes that are gone.
+  void numberShardings() {
+    std::vector<bool> used(m.numShardings(), false);
+    auto use = [&](ShardingId id) {
+      if (id) used[id.v] = true;
+    };
+    for (const Func& func : m.funcs) {
+      for (const Port& p : func.arg_ports) use(p.sharding);
+      for (const Port& p : func.result_ports) use(p.sharding);
+    }
+    for (RegionId r : reached_)
+      for (ValueId v : m.region(r).args) use(m.value(v).sharding);
+    for (OpId id : order_) {
+      for (ValueId v : m.op(id).results) use(m.value(v).sharding);
+      for (AttrId a : m.op(id).attrs) {
+        use(m.attr(a).sharding);
+        if (m.attr(a).kind == AttrKind::kShardings)
+          for (int64_t v : m.attr(a).ints) use(ShardingId(static_cast<uint32_t>(v)));
+      }
+    }
+    sharding_ids_.assign(used.size(), ShardingId::kNone);
+    uint32_t next = 0;
+    for (size_t i = 0; i < used.size(); ++i)
+      if (used[i]) sharding_ids_[i] = next++;
   }
 
   void numberRegion(RegionId region, int64_t trips) {
     trips_[region.v] = trips;
+    reached_.push_back(region);
     for (OpId id : m.region(region).ops) {
       op_ids_[id.v] = static_cast<uint32_t>(order_.size());
       order_.push_back(id);
@@ -124,9 +152,10 @@ class Writer {
   void shardings() {
     doc_.beginTable("shardings");
     for (uint32_t i = 0; i < m.numShardings(); ++i) {
+      if (sharding_ids_[i] == ShardingId::kNone) continue;
       const Sharding& sharding = m.sharding(ShardingId(i));
       const Mesh& mesh = m.meshes[sharding.mesh.v];
-      JsonWriter& w = doc_.row().beginObject().field("id", i).field("mesh", sharding.mesh.v);
+      JsonWriter& w = doc_.row().beginObject().field("id", sharding_ids_[i]).field("mesh", sharding.mesh.v);
       w.key("dims").beginArray();
       for (const DimSharding& dim : sharding.dims) axes(w, mesh, dim.axes);
       w.endArray();
@@ -198,7 +227,7 @@ class Writer {
   }
 
   void sharding(JsonWriter& w, ShardingId id) {
-    if (id) w.field("sharding", id.v);
+    if (id) w.field("sharding", sharding_ids_[id.v]);
   }
 
   void loc(JsonWriter& w, LocId id) {
@@ -237,7 +266,7 @@ class Writer {
     if (is_arg) {
       const Value& value = m.value(m.region(func.body).args[i]);
       if (value.sharding != p.sharding)
-        w.field("value_sharding", value.sharding ? static_cast<int64_t>(value.sharding.v) : -1);
+        w.field("value_sharding", value.sharding ? static_cast<int64_t>(sharding_ids_[value.sharding.v]) : -1);
       loc(w, value.loc);
     }
     w.endObject();
@@ -353,7 +382,7 @@ class Writer {
         return;
       case AttrKind::kSharding:
         if (a.sharding)
-          w.uinteger(a.sharding.v);
+          w.uinteger(sharding_ids_[a.sharding.v]);
         else
           w.null();
         return;
@@ -363,7 +392,7 @@ class Writer {
           if (static_cast<uint32_t>(v) == ShardingId::kNone)
             w.null();
           else
-            w.integer(v);
+            w.uinteger(sharding_ids_[static_cast<uint32_t>(v)]);
         }
         w.endArray();
         return;
@@ -454,7 +483,9 @@ class Writer {
   const Module& m;
   DocumentWriter doc_;
   std::vector<OpId> order_;
-  std::vector<uint32_t> op_ids_;  // by OpId; none for erased ops
+  std::vector<RegionId> reached_;
+  std::vector<uint32_t> op_ids_;        // by OpId; none for erased ops
+  std::vector<uint32_t> sharding_ids_;  // by ShardingId; none for unused ones
   std::vector<int64_t> trips_;    // by RegionId
   llvm::DenseMap<uint32_t, uint32_t> literal_ids_;
 };
