@@ -96,6 +96,11 @@ Packed pack(const SignaturePort& port, const HostTensor& global, const Part& par
   return packed;
 }
 
+// Whole arrays of plain runs need no mask.
+void packWhole(const SignaturePort& port, const HostTensor& global, uint8_t* to) {
+  isa::packHost(port.layout, storedType(port.element), port.local_dims, global.bytes.data(), to);
+}
+
 void merge(const Packed& packed, uint8_t* to, uint8_t* shadow) {
   for (size_t i = 0; i < packed.bytes.size(); ++i) {
     to[i] = static_cast<uint8_t>((to[i] & ~packed.mask[i]) | (packed.bytes[i] & packed.mask[i]));
@@ -144,6 +149,15 @@ void loadDevices(const Machine& machine, Chips& chips, llvm::ArrayRef<HostTensor
       holders[{shard.begin(), shard.end()}].push_back(device);
     }
     for (const auto& [shard, devices] : holders) {
+      if (!machine.strict && !port.global_dims.empty() && port.global_dims == port.local_dims) {
+        ChipSim& first = *chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(devices.front())])];
+        const uint8_t* packed = first.memory(devices.front(), port.space) + port.address;
+        const auto bytes = static_cast<size_t>(isa::layoutBytes(port.layout, storedType(port.element), port.local_dims));
+        packWhole(port, args[a], first.memory(devices.front(), port.space) + port.address);
+        for (const int64_t device : llvm::ArrayRef<int64_t>(devices).drop_front())
+          std::memcpy(chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])]->memory(device, port.space) + port.address, packed, bytes);
+        continue;
+      }
       const Packed packed = pack(port, args[a], partOf(port, shard));
       for (const int64_t device : devices) {
         ChipSim& chip = *chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])];

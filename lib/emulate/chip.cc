@@ -34,11 +34,11 @@ Core& ChipSim::addCore(int64_t device) {
   cores.push_back(std::make_unique<Core>());
   PerDevice d;
   d.device = device;
-  d.hbm = Memory(memoryBytes(isa::Space::kHbm));
-  d.cmem = Memory(memoryBytes(isa::Space::kCmem));
+  d.hbm = Memory(memoryBytes(isa::Space::kHbm), machine_.strict);
+  d.cmem = Memory(memoryBytes(isa::Space::kCmem), machine_.strict);
   if (machine_.strict) {
-    d.hbm_shadow = Memory(memoryBytes(isa::Space::kHbm));
-    d.cmem_shadow = Memory(memoryBytes(isa::Space::kCmem));
+    d.hbm_shadow = Memory(memoryBytes(isa::Space::kHbm), true);
+    d.cmem_shadow = Memory(memoryBytes(isa::Space::kCmem), true);
   }
   d.semaphores.assign(static_cast<size_t>(chip_.semaphores), 0);
   d.due.resize(static_cast<size_t>(chip_.semaphores));

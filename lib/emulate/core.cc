@@ -32,7 +32,7 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
   for (Vector& r : v) std::fill(std::begin(r.w), std::end(r.w), ~0u);
   s.fill(~0u);
   smem.assign(static_cast<size_t>(of.smem_bytes / 4), ~0u);
-  vmem = Memory(of.vmem_bytes);
+  vmem = Memory(of.vmem_bytes, strict_run);
   vmem_data = vmem.data();
   vmem_bytes = of.vmem_bytes;
   vmem_read_by_dma.assign(static_cast<size_t>(vmem_bytes / 512) + 8, 0);
@@ -43,7 +43,7 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
     p_shadow.fill(1);
     p_shadow[isa::kAlways] = 0;
     smem_shadow = smem;
-    vmem_shadow = Memory(of.vmem_bytes);
+    vmem_shadow = Memory(of.vmem_bytes, true);
   }
   const auto fifo = [&](int index, int depth) {
     Fifo& f = fifos[index];

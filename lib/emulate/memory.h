@@ -1,5 +1,5 @@
-// Memory of a device as one flat range of the host's address space. It costs nothing until touched, and what nobody has
-// written reads as 0xff: NaN, -1, and in the shadow memory of a strict run "undefined".
+// Memory of a device as one flat range of the host's address space that costs nothing until touched. In strict runs it is
+// poisoned: what nobody has written reads as 0xff - NaN, -1, and in the shadow memory "undefined" - else as zero.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tpu::emulate {
 class Memory {
  public:
   Memory() = default;
-  explicit Memory(int64_t bytes);
+  Memory(int64_t bytes, bool poison);
   ~Memory();
   Memory(Memory&& other) noexcept { *this = std::move(other); }
   Memory& operator=(Memory&& other) noexcept {

@@ -150,14 +150,19 @@ bool gather(Core& c, const Op& op, int* n) {
   }
   if (m.rows > 0 && m.lhs_integer != integer) multiply<kStrict>(c, op.unit);
   m.lhs_integer = integer;
-  float rows[kMaxRows * 128];
-  *n = mxuOperand(op.opcode, c.v[op.a].w, rows);
+  *n = isa::mxuRows(op.opcode);
   const size_t need = static_cast<size_t>(m.rows + *n) * m.side;
   if (m.lhs.size() < need) m.lhs.resize(std::max(need, m.lhs.size() * 2));
   const int panel = op.small[0];
   const Lanes lanes = lanesOf(m, panel);
-  for (int r = 0; r < *n; ++r)
-    std::memcpy(&m.lhs[static_cast<size_t>(m.rows + r) * m.side + lanes.at], rows + r * 128 + lanes.first, lanes.count * sizeof(float));
+  if (m.side == 128) {
+    mxuOperand(op.opcode, c.v[op.a].w, &m.lhs[static_cast<size_t>(m.rows) * 128]);
+  } else {
+    float rows[kMaxRows * 128];
+    mxuOperand(op.opcode, c.v[op.a].w, rows);
+    for (int r = 0; r < *n; ++r)
+      std::memcpy(&m.lhs[static_cast<size_t>(m.rows + r) * m.side + lanes.at], rows + r * 128 + lanes.first, lanes.count * sizeof(float));
+  }
   const int before = m.panels_given;
   if (m.panels > 1 && before != panel) {
     c.fail(op, tpu::Code::kEmuMatrixUnit, "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
