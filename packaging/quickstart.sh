@@ -30,10 +30,13 @@ show tpu-run "$out/4.tpuobj" --strict --input=0=@$case/in0.npy --input=1=@$case/
   --expect=0=@$case/out0.npy --report="$out/run.jsonl"
 
 phase "5/5 where the time went"
-jq -r 'select(.type == "run") |
-  "\(.devices) devices, \(.cycles) cycles = \(.time_ns) ns",
-  "required floor (ns): \(.required_floor_ns | to_entries | map("\(.key) \(.value)") | join(", "))",
-  "efficiency \(.efficiency), busy: MXU \(.mxu_utilization), HBM \(.hbm_utilization), ICI \(.ici_utilization)"' "$out/run.jsonl"
+jq -r 'def percent: if . == null then "unknown" else "\(. * 1000 | round / 10) %" end;
+  select(.type == "run") |
+  "\(.devices) devices, \(.cycles) cycles = \(.time_ns) ns, efficiency \(.efficiency | percent)",
+  "required by the program (ns): \(.required_floor_ns | to_entries | map("\(.key) \(.value | round)") | join(", "))",
+  "busy: MXU \(.mxu_utilization | percent), HBM \(.hbm_utilization | percent), links \(.ici_utilization | percent)"' "$out/run.jsonl"
+
+echo "A program this small waits for latencies: kernels start, transfers arrive, one after the other."
 
 cat <<'END'
 
