@@ -12,6 +12,7 @@ namespace {
 constexpr Flag kOwn[] = {
     {"mesh", 0, FlagKind::kValue, "x=4,y=2", "", FlagLevel::kBrief, "Replace the mesh. More words."},
     {"sharding", 0, FlagKind::kList, "I=SPEC", "", FlagLevel::kMore, "Shard argument I."},
+    {"inputs", 0, FlagKind::kValue, "seed:N|@FILE", "", FlagLevel::kMore, "Fill."},
     {"explain", 0, FlagKind::kOptional, "text|json", "text", FlagLevel::kMore, "Say why."},
 };
 constexpr Example kExamples[] = {{"tpu-x a.mlir -o b.json", "does it"}};
@@ -49,7 +50,7 @@ TEST(Flags, AllForms) {
   EXPECT_EQ(v.given["Wno"], std::vector<std::string>{"TP0102"});
   EXPECT_EQ(v.given.count("quiet"), 1u);
   EXPECT_EQ(v.given.count("MD"), 1u);
-  v = llvm::cantFail(parse({"-", "--explain=json"}));
+  v = llvm::cantFail(parse({"-", "--explain=json", "--inputs=seed:7"}));
   EXPECT_EQ(v.input, "-");
   EXPECT_EQ(v.given["explain"], std::vector<std::string>{"json"});
 }

@@ -23,6 +23,8 @@ std::vector<llvm::StringRef> Flag::choices() const {
   if (!value.contains('|')) return {};
   llvm::SmallVector<llvm::StringRef, 4> parts;
   llvm::StringRef(value).split(parts, '|');
+  for (llvm::StringRef part : parts)  // "seed:N|@FILE" are forms, not the only values
+    if (part.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != llvm::StringRef::npos) return {};
   return {parts.begin(), parts.end()};
 }
 
