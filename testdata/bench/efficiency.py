@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Efficiency of machine code on the emulated chips, and speed of the emulation, as a table.
+
+    efficiency.py --bin build/bin [--only WORD] [--markdown]
+
+Each row compiles a generated StableHLO program (or assembles a hand-written kernel) and runs it; required floor and time
+come from the run's own report. The last rows compare the emulator with the host's matrix product (numpy over OpenBLAS, one
+thread) in the same run. Exit status 1 where a row misses its goal.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def matmul(m, k, n, t="bf16", out="f32"):
+    a, b, c = f"tensor<{m}x{k}x{t}>", f"tensor<{k}x{n}x{t}>", f"tensor<{m}x{n}x{out}>"
+    return (f"func.func @main(%a: {a}, %b: {b}) -> {c} {{\n"
+            f"  %r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ({a}, {b}) -> {c}\n  return %r : {c}\n}}\n")
+
+
+def chain():
+    t, s = "tensor<8192x8192xf32>", "tensor<f32>"
+    return (f"func.func @main(%a: {t}) -> {t} {{\n"
+            f"  %b = stablehlo.constant dense<1.25> : {t}\n  %c = stablehlo.constant dense<-0.5> : {t}\n"
+            f"  %0 = stablehlo.multiply %a, %b : {t}\n  %1 = stablehlo.add %0, %c : {t}\n"
+            f"  %r = stablehlo.exponential %1 : {t}\n  return %r : {t}\n}}\n")
+
+
+def all_reduce(mib):
+    t = f"tensor<{mib * 2048}x128xf32>"
+    return ('module @ar attributes {mhlo.num_partitions = 4 : i32} {\n  sdy.mesh @mesh = <["x"=4]>\n'
+            f'  func.func @main(%a: {t} {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{}}]>}}) -> ({t} {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{}}]>}}) {{\n'
+            f'    %0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{{}}, {{}}]>] out_shardings=[<@mesh, [{{}}, {{}}]>] manual_axes={{"x"}} (%b: {t}) {{\n'
+            f'      %1 = "stablehlo.all_reduce"(%b) <{{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids}}> ({{\n'
+            f'      ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n        %s = stablehlo.add %x, %y : tensor<f32>\n        stablehlo.return %s : tensor<f32>\n'
+            f'      }}) : ({t}) -> {t}\n      sdy.return %1 : {t}\n    }} : ({t}) -> {t}\n    return %0 : {t}\n  }}\n}}\n')
+
+
+# name, program, target, goal as efficiency, or as most microseconds
+COMPILED = [
+    ("compiled bf16 matmul 2048^3", matmul(2048, 2048, 2048), "v5e:1x1", 0.75),
+    ("compiled bf16 matmul 1920^3", matmul(1920, 1920, 1920), "v5e:1x1", 0.60),
+    ("compiled bf16 matmul 2056^3", matmul(2056, 2056, 2056), "v5e:1x1", 0.60),
+    ("compiled bf16 matmul 2304x1000x2048", matmul(2304, 1000, 2048), "v5e:1x1", 0.60),
+    ("compiled f32 exp(a*b+c), 256 MiB in and out", chain(), "v5e:1x1", 0.85),
+    ("compiled all-reduce, 64 MiB f32 per device, 2x2", all_reduce(64), "v5e:2x2", 1250.0),
+]
+
+
+def run(cmd, **kw):
+    p = subprocess.run([str(c) for c in cmd], capture_output=True, **kw)
+    if p.returncode:
+        raise RuntimeError(f"{Path(str(cmd[0])).name} exit {p.returncode}: {p.stderr.decode(errors='replace')[:300]}")
+    return p
+
+
+def execute(bindir, obj, tmp, extra=()):
+    run([bindir / "tpu-run", obj, "--inputs=seed:7", f"--report={tmp}/r.jsonl", *extra])
+    return json.loads((tmp / "r.jsonl").read_text().splitlines()[0])
+
+
+def compile_program(bindir, text, target, tmp):
+    (tmp / "p.mlir").write_text(text)
+    run([bindir / "tpu-partition", tmp / "p.mlir", "--target", target, "-o", tmp / "1.json"])
+    run([bindir / "tpu-lower", tmp / "1.json", "-o", tmp / "2.json"])
+    run([bindir / "tpu-schedule", tmp / "2.json", "-o", tmp / "3.json"])
+    run([bindir / "tpu-asm", tmp / "3.json", "-o", tmp / "4.obj"])
+    return tmp / "4.obj"
+
+
+def row(name, rec, goal):
+    floor = max(v for v in rec["required_floor_ns"].values() if v)
+    eff = rec["efficiency"]
+    ok = eff >= goal if goal <= 1 else rec["time_ns"] <= goal * 1000
+    wish = f">= {goal:.2f}" if goal <= 1 else f"<= {goal:.0f} us"
+    return [name, f"{floor / 1000:.1f}", f"{rec['time_ns'] / 1000:.1f}", f"{eff:.3f}", wish, "yes" if ok else "NO"]
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--bin", type=Path, default=Path("build/bin"))
+    ap.add_argument("--only", default="")
+    ap.add_argument("--markdown", action="store_true")
+    a = ap.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as tmp:
+        tmp = Path(tmp)
+        for f in sorted((ROOT / "testdata/kernels").glob("matmul_4096*.s")):
+            if a.only in "hand-written " + f.stem:
+                run([a.bin / "tpu-asm", f, "-o", tmp / "h.obj"])
+                rows.append(row("hand-written bf16 matmul 4096^3", execute(a.bin, tmp / "h.obj", tmp), 0.95))
+        for name, text, target, goal in COMPILED:
+            if a.only not in name:
+                continue
+            try:
+                rows.append(row(name, execute(a.bin, compile_program(a.bin, text, target, tmp), tmp), goal))
+            except RuntimeError as e:
+                rows.append([name, "", "", str(e)[:200], "", "NO"])
+        if a.only in "emulation speed":
+            rows.append(emulation(a.bin, tmp))
+    head = ["case", "required floor us", "achieved us", "efficiency", "goal", "met"]
+    if a.markdown:
+        print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head))
+        for r in rows:
+            print("| " + " | ".join(r) + " |")
+    else:
+        for r in [head] + rows:
+            print(f"{r[0]:50s} {r[1]:>18s} {r[2]:>12s} {r[3]:>11s} {r[4]:>11s} {r[5]:>4s}")
+    sys.exit(any(r[-1] == "NO" for r in rows))
+
+
+def emulation(bindir, tmp):
+    """Seconds of tpu-run on the compiled 2048^3 bf16 matmul, its run alone, against numpy's f32 product of that size."""
+    obj = compile_program(bindir, matmul(2048, 2048, 2048), "v5e:1x1", tmp)
+    code = ("import numpy as np, time\na = np.random.rand(2048, 2048).astype(np.float32)\nb = a.T.copy()\na @ b\nbest = 9\n"
+            "for _ in range(5):\n t = time.perf_counter(); a @ b; best = min(best, time.perf_counter() - t)\nprint(best)")
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS")}
+    env["OPENBLAS_NUM_THREADS"] = "1"
+    peer = float(run([sys.executable, "-c", code], env=env).stdout)
+    best = 1e9
+    for _ in range(3):
+        p = run([bindir / "tpu-run", obj, "--inputs=seed:7", "--threads=1", "--time-passes"])
+        for line in p.stderr.decode().splitlines():
+            words = line.split()
+            if "emulate" in words[:1]:
+                best = min(best, float(words[1]))
+    return ["emulation of 2048^3 bf16, ratio to host f32 (ms: host, ours)", f"{peer * 1e3:.0f}", f"{best * 1e3:.0f}", f"{best / peer:.2f}", "<= 2.5 x",
+            "yes" if best <= 2.5 * peer else "NO"]
+
+
+if __name__ == "__main__":
+    main()
