@@ -1,0 +1,68 @@
+// tpu-run: a program of any stage, run on inputs, its results written, printed or compared.
+#include "arrays.h"
+#include "tpu/asm/object.h"
+#include "tpu/frontend/frontend.h"
+
+namespace tpu::run {
+
+// Documents say their stage in their first line; assembly text has none and starts with a directive or a comment of its own.
+llvm::Expected<std::unique_ptr<Program>> openProgram(Tool& tool, const Input& input) {
+  const llvm::StringRef bytes(input.bytes), head = bytes.take_front(256);
+  const bool document = bytes.ltrim().starts_with("{");
+  const bool machine = assembly::isObject(bytes) || (document && (head.contains("\"stage\":\"llo\"") || head.contains("\"stage\":\"bundles\"")));
+  if (machine) return openMachine(tool, input);
+  const frontend::Format format = frontend::sniff(bytes);
+  if (!document && format == frontend::Format::kUnknown) return openMachine(tool, input);
+  return openEvaluated(tool, input);
+}
+
+}  // namespace tpu::run
+
+namespace {
+
+constexpr tpu::Flag kFlags[] = {
+#define TPU_FLAG(name, letter, kind, value, otherwise, level, help) \
+  {name, letter, tpu::FlagKind::kind, value, otherwise, tpu::FlagLevel::level, help},
+#include "flags.def"
+};
+
+constexpr tpu::Example kExamples[] = {
+    {"tpu-run step.tpuobj --inputs=seed:7 --report=run.jsonl", "run on emulated chips, inputs drawn"},
+    {"tpu-run model.mlir --input x=@x.npy --input 1=2x2xf32=1,2,3,4 --print", "run a program as written"},
+    {"tpu-run step.spmd.json --inputs=@params.npz --expect 0=@want.npy --rtol=1e-4", "compare with known results"},
+};
+
+tpu::ToolInfo info() {
+  return {.name = "tpu-run",
+          .summary = "run a program of any stage",
+          .input = "a source program, an IR document of any stage, assembly text, or an object file",
+          .groups = tpu::kReportFlags,
+          .flags = kFlags,
+          .examples = kExamples};
+}
+
+llvm::Error run(tpu::Tool& tool) {
+  auto in = tool.readInput();
+  if (!in) return in.takeError();
+  auto program = tpu::run::openProgram(tool, *in);
+  if (!program) return program.takeError();
+  const tpu::run::Signature& signature = (*program)->signature();
+  auto expected = tpu::run::gatherExpected(tool, signature);
+  if (!expected) return expected.takeError();
+  for (const std::string& text : tool.all("output")) {  // before the work is done
+    const llvm::StringRef key = llvm::StringRef(text).split('=').first;
+    if (key.starts_with("@")) continue;
+    if (auto index = tpu::run::findPort(signature.results, key, "result"); !index) return index.takeError();
+  }
+  auto inputs = tpu::run::gatherInputs(tool, signature);
+  if (!inputs) return inputs.takeError();
+  auto results = (*program)->run(std::move(*inputs), tool);
+  if (!results) return results.takeError();
+  tool.summary() << (*program)->summary();
+  if (tool.has("timing-only")) return llvm::Error::success();
+  return tpu::run::deliver(tool, **program, *results, *expected);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return tpu::runTool(info(), argc, argv, run); }

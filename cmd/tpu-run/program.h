@@ -1,0 +1,41 @@
+// A program of any stage that tpu-run can run: its signature first, so that inputs are checked, then the run.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/tool.h"
+#include "tpu/support/host_tensor.h"
+
+namespace tpu::run {
+
+struct Port {
+  std::string name;  // may be empty
+  ElementType element = ElementType::kF32;
+  llvm::SmallVector<int64_t, 6> dims;  // of the whole array
+};
+
+struct Signature {
+  std::vector<Port> args, results;
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+  virtual const Signature& signature() const = 0;
+  /// How f32 dots are computed ("default", "high", "highest"): named where results differ.
+  virtual std::string precision() const = 0;
+  /// Whole arrays in, whole arrays out. Writes --report and --trace itself.
+  virtual llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool) = 0;
+  /// What the tool says about the run besides the results; whole lines.
+  virtual std::string summary() const = 0;
+};
+
+/// A source program or a document of stage hlo or spmd, on the evaluator.
+llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& input);
+/// An llo document on the untimed interpreter; bundles, assembly text or an object on the emulator.
+llvm::Expected<std::unique_ptr<Program>> openMachine(Tool& tool, const Input& input);
+/// Chooses by the first bytes.
+llvm::Expected<std::unique_ptr<Program>> openProgram(Tool& tool, const Input& input);
+
+}  // namespace tpu::run
