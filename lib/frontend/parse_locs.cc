@@ -6,6 +6,14 @@
 
 namespace tpu::frontend {
 
+int64_t locNumber(llvm::StringRef name) {
+  if (!name.consume_front("loc")) return -1;
+  if (name.empty()) return 0;
+  int64_t number;
+  if (name.size() > 9 || name.getAsInteger(10, number) || number < 0) return -1;
+  return number + 1;
+}
+
 hlo::LocId Parser::fileLoc(llvm::StringRef file, int64_t line, int64_t column) {
   saw_file_loc_ = true;
   scratch_.assign(file.data(), file.size());
@@ -33,11 +41,7 @@ bool Parser::optionalLoc(Location& loc) {
 
 bool Parser::locAlias(llvm::StringRef name, Location& loc, int depth) {
   Alias* alias = nullptr;
-  int64_t number = -1;
-  if (name == "loc")
-    number = 0;
-  else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number))
-    ++number;
+  int64_t number = locNumber(name);
   if (number >= 0 && number < static_cast<int64_t>(numbered_locs_.size()))
     alias = &numbered_locs_[static_cast<size_t>(number)];
   if (!alias || !alias->text) {

@@ -37,13 +37,7 @@ void Parser::scanAliases() {
       c.p = line + 1;
       llvm::StringRef name = c.word();
       if (!name.empty() && c.accept('=')) {
-        int64_t number = -1;
-        if (*line == '#') {
-          if (name == "loc")
-            number = 0;
-          else if (name.starts_with("loc") && !name.drop_front(3).getAsInteger(10, number))
-            ++number;
-        }
+        int64_t number = *line == '#' ? locNumber(name) : -1;
         bool in_order = number >= 0 && number <= static_cast<int64_t>(numbered_locs_.size()) + 4096;
         if (in_order) {
           size_t index = static_cast<size_t>(number);

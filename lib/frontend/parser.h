@@ -11,6 +11,9 @@
 
 namespace tpu::frontend {
 
+/// The row of an alias like "loc12" (13; "loc" is 0), or -1 for other names.
+int64_t locNumber(llvm::StringRef name);
+
 class Parser {
  public:
   Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink);

@@ -163,6 +163,12 @@ TEST(Document, MistakesAreRefusedAtTheirPlace) {
             std::string::npos);
   EXPECT_NE(damaged("\"in\":[\"0\"]", "\"in\":[\"6\"]").find("'6' names no value that is known here"),
             std::string::npos);
+  for (const char* id : {"9223372036854775807", "-9223372036854775808", "-1", "4294967295"}) {
+    EXPECT_NE(damaged("\"in\":[\"0\"]", "\"in\":[\"" + std::string(id) + "\"]").find("names no value"),
+              std::string::npos);
+    EXPECT_NE(damaged("\"sharding\":0", "\"sharding\":" + std::string(id)).find("id of a sharding"),
+              std::string::npos);
+  }
   EXPECT_NE(damaged("\"dims\":[2]", "\"dims\":[-2]").find("expected a size"), std::string::npos);
   EXPECT_NE(damaged("\"sharding\":0", "\"sharding\":7").find("expected the id of a sharding"),
             std::string::npos);

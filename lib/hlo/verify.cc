@@ -10,6 +10,7 @@ namespace tpu::hlo {
 namespace {
 
 constexpr int kMaxDepth = 300;
+constexpr int64_t kMaxDevices = int64_t{1} << 32;
 
 class Verifier {
  public:
@@ -30,6 +31,9 @@ class Verifier {
   llvm::Error checkModule() {
     if (m.funcs.empty()) return bad(LocId(), "the program has no function");
     if (m.entry.v >= m.funcs.size()) return bad(LocId(), "the program has no entry function");
+    if (m.num_partitions < 1 || m.num_replicas < 1 || m.num_partitions > kMaxDevices / m.num_replicas)
+      return bad(LocId(), "the program is for " + llvm::Twine(m.num_partitions) + " partitions and " +
+                              llvm::Twine(m.num_replicas) + " replicas");
     llvm::DenseSet<uint32_t> names;
     for (const Func& func : m.funcs) {
       if (m.string(func.name).empty()) return bad(func.loc, "function without a name");

@@ -6,7 +6,6 @@
 namespace tpu::hlo {
 namespace {
 
-constexpr int64_t kMaxId = UINT32_MAX - 1;
 constexpr int64_t kMaxDevices = int64_t{1} << 32;
 constexpr int kMaxRegionDepth = 256;
 
@@ -82,7 +81,7 @@ llvm::Error DocumentReader::pairs(JsonValue::Range rows, llvm::StringRef what,
 
 llvm::Error DocumentReader::mesh(JsonValue row) {
   FieldReader r(row, "meshes row");
-  int64_t id = r.requiredInt("id", 0, kMaxId);
+  int64_t id = r.requiredInt("id", 0, kMaxRowId);
   Mesh mesh;
   mesh.name = r.optionalString("name").str();
   for (JsonValue axis : r.requiredArray("axes")) {
@@ -107,7 +106,7 @@ llvm::Error DocumentReader::mesh(JsonValue row) {
   if (!devices.empty() && static_cast<int64_t>(devices.size()) != count)
     return bad(row, "device_ids do not match the mesh");
   mesh.device_ids.assign(devices.begin(), devices.end());
-  if (!meshes_.try_emplace(id, MeshId(static_cast<uint32_t>(m.meshes.size()))).second)
+  if (!meshes_.add(id, MeshId(static_cast<uint32_t>(m.meshes.size()))))
     return bad(row, "mesh id stands twice");
   m.meshes.push_back(std::move(mesh));
   return llvm::Error::success();
@@ -115,7 +114,7 @@ llvm::Error DocumentReader::mesh(JsonValue row) {
 
 llvm::Error DocumentReader::sharding(JsonValue row) {
   FieldReader r(row, "shardings row");
-  int64_t id = r.requiredInt("id", 0, kMaxId);
+  int64_t id = r.requiredInt("id", 0, kMaxRowId);
   Sharding s;
   if (auto mesh = r.required("mesh"))
     if (auto e = meshId(*mesh, s.mesh)) return e;
@@ -142,20 +141,19 @@ llvm::Error DocumentReader::sharding(JsonValue row) {
   if (auto list = r.optional("unreduced"))
     if (auto e = axes(*list, mesh, s.unreduced)) return e;
   if (auto e = r.finish()) return e;
-  if (!shardings_.try_emplace(id, m.internSharding(s)).second) return bad(row, "sharding id stands twice");
+  if (!shardings_.add(id, m.internSharding(s))) return bad(row, "sharding id stands twice");
   return llvm::Error::success();
 }
 
 llvm::Error DocumentReader::literal(JsonValue row) {
   FieldReader r(row, "literals row");
-  int64_t id = r.requiredInt("id", 0, kMaxId);
+  int64_t id = r.requiredInt("id", 0, kMaxRowId);
   Literal l;
   if (auto e = type(r, row, l.type)) return e;
   if (!r.ok()) return r.finish();
   if (auto e = literalData(r, row, m.type(l.type), l)) return e;
   if (auto e = r.finish()) return e;
-  if (!literals_.try_emplace(id, m.addLiteral(std::move(l))).second)
-    return bad(row, "literal id stands twice");
+  if (!literals_.add(id, m.addLiteral(std::move(l)))) return bad(row, "literal id stands twice");
   return llvm::Error::success();
 }
 
@@ -164,8 +162,8 @@ llvm::Error DocumentReader::func(JsonValue row) {
   llvm::StringRef name = r.requiredString("fn");
   bool is_private = r.optionalBool("private", false);
   Counts counts;
-  counts.args = r.requiredInt("args", 0, kMaxId);
-  counts.results = r.requiredInt("results", 0, kMaxId);
+  counts.args = r.requiredInt("args", 0, kMaxRowId);
+  counts.results = r.requiredInt("results", 0, kMaxRowId);
   counts.row = row;
   llvm::StringRef loc = r.optionalString("loc");
   if (auto e = r.finish()) return e;
@@ -181,7 +179,7 @@ llvm::Error DocumentReader::port(JsonValue row) {
   FuncId func;
   if (auto e = funcRef(r, row, func)) return e;
   llvm::StringRef side = r.requiredString("port");
-  int64_t index = r.requiredInt("index", 0, kMaxId);
+  int64_t index = r.requiredInt("index", 0, kMaxRowId);
   Port p;
   if (auto name = r.optional("name")) {
     if (!name->isString()) return bad(*name, "expected a name");
@@ -205,12 +203,11 @@ llvm::Error DocumentReader::port(JsonValue row) {
   ShardingId own = p.sharding;
   llvm::StringRef loc;
   if (is_arg) {
-    int64_t stated = r.optionalInt("value_sharding", -2, -1, kMaxId);
+    int64_t stated = r.optionalInt("value_sharding", -2, -1, kMaxRowId);
     if (stated == -1) own = ShardingId();
     if (stated >= 0) {
-      auto it = shardings_.find(stated);
-      if (it == shardings_.end()) return bad(row, "unknown sharding " + llvm::Twine(stated));
-      own = it->second;
+      own = shardings_.find(stated);
+      if (!own) return bad(row, "unknown sharding " + llvm::Twine(stated));
     }
     loc = r.optionalString("loc");
   }
@@ -232,8 +229,8 @@ llvm::Error DocumentReader::port(JsonValue row) {
 
 llvm::Error DocumentReader::region(JsonValue row) {
   FieldReader r(row, "regions row");
-  int64_t op = r.requiredInt("op", 0, kMaxId);
-  int64_t index = r.requiredInt("region", 0, kMaxId);
+  int64_t op = r.requiredInt("op", 0, kMaxRowId);
+  int64_t index = r.requiredInt("region", 0, kMaxRowId);
   auto args = r.required("args");
   if (auto e = r.finish()) return e;
   if (!args->isArray()) return bad(*args, "expected a list of arguments");
@@ -243,14 +240,14 @@ llvm::Error DocumentReader::region(JsonValue row) {
 
 llvm::Error DocumentReader::op(JsonValue row) {
   FieldReader r(row, "ops row");
-  int64_t id = r.requiredInt("id", 0, kMaxId);
+  int64_t id = r.requiredInt("id", 0, kMaxRowId);
   FuncId func;
   if (auto e = funcRef(r, row, func)) return e;
   RegionId region = m.func(func).body;
   if (auto parent = r.optional("parent")) {
     OpId outer;
     if (auto e = opRef(*parent, outer)) return e;
-    int64_t index = r.requiredInt("region", 0, kMaxId);
+    int64_t index = r.requiredInt("region", 0, kMaxRowId);
     if (r.ok() && index >= static_cast<int64_t>(m.op(outer).regions.size()))
       r.bad("region", "the parent has no such region");
     if (!r.ok()) return r.finish();
@@ -291,7 +288,7 @@ llvm::Error DocumentReader::op(JsonValue row) {
     m.op(self).loc = m.internLoc(loc);
     for (ValueId value : m.op(self).results) m.value(value).loc = m.op(self).loc;
   }
-  if (!ops_.try_emplace(id, self).second) return bad(row, "op id stands twice");
+  if (!ops_.add(id, self)) return bad(row, "op id stands twice");
 
   int depth = depths_.lookup(region.v) + 1;
   if (depth > kMaxRegionDepth) return bad(row, "regions nest too deeply");

@@ -6,6 +6,23 @@
 
 namespace tpu::hlo {
 
+inline constexpr int64_t kMaxRowId = UINT32_MAX - 1;
+
+/// Rows by the id that a document gives them. Ids come from outside: any number may be asked for.
+template <class Id>
+class RowMap {
+ public:
+  /// False where the id stands already.
+  bool add(int64_t id, Id row) { return rows_.try_emplace(static_cast<uint64_t>(id), row).second; }
+  Id find(std::optional<int64_t> id) const {
+    if (!id || *id < 0 || *id > kMaxRowId) return Id();
+    return rows_.lookup(static_cast<uint64_t>(*id));
+  }
+
+ private:
+  llvm::DenseMap<uint64_t, Id> rows_;
+};
+
 class DocumentReader {
  public:
   explicit DocumentReader(const JsonDoc& document) : doc_(document) {}
@@ -47,10 +64,10 @@ class DocumentReader {
 
   const JsonDoc& doc_;
   Module m;
-  llvm::DenseMap<int64_t, MeshId> meshes_;
-  llvm::DenseMap<int64_t, ShardingId> shardings_;
-  llvm::DenseMap<int64_t, LiteralId> literals_;
-  llvm::DenseMap<int64_t, OpId> ops_;
+  RowMap<MeshId> meshes_;
+  RowMap<ShardingId> shardings_;
+  RowMap<LiteralId> literals_;
+  RowMap<OpId> ops_;
   struct Counts {
     int64_t args = 0, results = 0;
     JsonValue row;

@@ -118,9 +118,8 @@ llvm::Error DocumentReader::groups(JsonValue value, Groups& out) {
 llvm::Error DocumentReader::literalValue(JsonValue value, OpId op, LiteralId& out) {
   FieldReader r(value, "constant");
   if (auto id = r.optional("literal")) {
-    auto it = id->asInt() ? literals_.find(*id->asInt()) : literals_.end();
-    if (it == literals_.end()) return bad(*id, "expected the id of a literal");
-    out = it->second;
+    out = literals_.find(id->asInt());
+    if (!out) return bad(*id, "expected the id of a literal");
     return r.finish();
   }
   Literal l;

@@ -62,10 +62,8 @@ llvm::Error DocumentReader::type(FieldReader& r, JsonValue at, TypeId& id, int d
 }
 
 llvm::Error DocumentReader::shardingId(JsonValue value, ShardingId& id) {
-  auto number = value.asInt();
-  auto it = number ? shardings_.find(*number) : shardings_.end();
-  if (it == shardings_.end()) return bad(value, "expected the id of a sharding");
-  id = it->second;
+  id = shardings_.find(value.asInt());
+  if (!id) return bad(value, "expected the id of a sharding");
   return llvm::Error::success();
 }
 
@@ -75,10 +73,8 @@ llvm::Error DocumentReader::shardingId(FieldReader& r, llvm::StringRef key, Shar
 }
 
 llvm::Error DocumentReader::meshId(JsonValue value, MeshId& id) {
-  auto number = value.asInt();
-  auto it = number ? meshes_.find(*number) : meshes_.end();
-  if (it == meshes_.end()) return bad(value, "expected the id of a mesh");
-  id = it->second;
+  id = meshes_.find(value.asInt());
+  if (!id) return bad(value, "expected the id of a mesh");
   return llvm::Error::success();
 }
 
@@ -108,10 +104,8 @@ llvm::Error DocumentReader::axes(JsonValue value, const Mesh& mesh, llvm::SmallV
 }
 
 llvm::Error DocumentReader::opRef(JsonValue value, OpId& out) {
-  auto number = value.asInt();
-  auto it = number ? ops_.find(*number) : ops_.end();
-  if (it == ops_.end()) return bad(value, "expected the id of an op that stands before");
-  out = it->second;
+  out = ops_.find(value.asInt());
+  if (!out) return bad(value, "expected the id of an op that stands before");
   return llvm::Error::success();
 }
 
@@ -128,9 +122,7 @@ llvm::Error DocumentReader::valueRef(JsonValue value, FuncId func, ValueId& out)
   auto refuse = [&] { return bad(value, "'" + text + "' names no value that is known here"); };
   auto opOf = [&](llvm::StringRef digits) {
     int64_t id;
-    if (digits.getAsInteger(10, id)) return OpId();
-    auto it = ops_.find(id);
-    return it == ops_.end() ? OpId() : it->second;
+    return digits.getAsInteger(10, id) ? OpId() : ops_.find(id);
   };
   llvm::StringRef rest = text;
   uint32_t index = 0;
