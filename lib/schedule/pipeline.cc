@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tpu/isa/dma.h"
+#include "tpu/support/units.h"
 
 namespace tpu::schedule {
 
@@ -63,9 +64,10 @@ llvm::Expected<VmemPlan> planVmem(const Context& ctx, const llo::Kernel& kernel)
     for (size_t b = 0; b < slots.size(); ++b)
       if (slots[b] == 2 && (largest < 0 || kernel.blocks[b].bytes > kernel.blocks[largest].bytes)) largest = static_cast<int>(b);
     if (largest < 0) {
-      std::string text = "kernel " + kernel.name + " needs " + std::to_string(total()) + " bytes of VMEM, the chip has " +
-                         std::to_string(ctx.chip.vmem_bytes) + "; blocks:";
-      for (const llo::PipelineBlock& block : kernel.blocks) text += " " + block.name + " " + std::to_string(block.bytes);
+      std::string text = "kernel " + kernel.name + " needs " + formatBinaryBytes(total()) + " of VMEM with one slot for each block, the chip has " +
+                         formatBinaryBytes(ctx.chip.vmem_bytes) + "; tiles:";
+      for (const llo::PipelineBlock& block : kernel.blocks) text += " " + block.name + " " + formatBinaryBytes(block.bytes) + ",";
+      text.pop_back();
       return fail(Code::kVmemFull, "", text, ExitStatus::kDoesNotFit);
     }
     slots[largest] = 1;

@@ -1,7 +1,9 @@
 #include "place.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "tpu/schedule/schedule.h"
+#include "tpu/support/units.h"
 
 namespace tpu::schedule {
 namespace {
@@ -10,32 +12,22 @@ constexpr int64_t kHbmAlign = 4096;
 
 int64_t aligned(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
-std::string inUnits(int64_t bytes) {
-  char text[64];
-  const double mib = static_cast<double>(bytes) / (1 << 20);
-  std::snprintf(text, sizeof text, mib >= 1024 ? "%.2f GiB" : "%.2f MiB", mib >= 1024 ? mib / 1024 : mib);
-  return text;
-}
-
-llvm::Error tooLarge(const Context& ctx, const std::vector<LiveRange>& ranges, int64_t needed, int64_t limit) {
+llvm::Error tooLarge(const Context& ctx, int64_t needed, int64_t limit) {
   const llo::Module& m = ctx.module;
-  std::vector<int32_t> order;
-  for (size_t b = 0; b < m.buffers.size(); ++b)
-    if (m.buffers[b].space == isa::Space::kHbm && ranges[b].begin >= 0) order.push_back(static_cast<int32_t>(b));
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return m.buffers[a].bytes > m.buffers[b].bytes; });
+  const Peak peak = hbmPeak(m);
   Diagnostic d;
   d.code = Code::kHbmFull;
   d.exit = ExitStatus::kDoesNotFit;
-  d.text = "the program needs " + inUnits(needed) + " of HBM, " + inUnits(limit) + " are there: " + inUnits(needed - limit) +
-           " too much";
-  if (!order.empty()) d.loc = ctx.locOf(m.buffers[order[0]].loc);
-  for (size_t k = 0; k < order.size() && k < 5; ++k) {
-    const llo::Buffer& b = m.buffers[order[k]];
+  d.text = "the program needs " + formatBinaryBytes(needed) + " of HBM, " + formatBinaryBytes(limit) + " are there: " +
+           formatBinaryBytes(needed - limit) + " too much";
+  if (!peak.buffers.empty()) d.loc = ctx.locOf(m.buffers[peak.buffers[0].buffer].loc);
+  for (size_t k = 0; k < peak.buffers.size() && k < 5; ++k) {
+    const llo::Buffer& b = m.buffers[peak.buffers[k].buffer];
     Diagnostic note;
     note.severity = Severity::kNote;
     note.code = Code::kHbmFull;
     note.loc = ctx.locOf(b.loc);
-    note.text = b.name + " takes " + inUnits(b.bytes) + " (" + inUnits(b.real_bytes) + " without padding)";
+    note.text = b.name + " takes " + formatBinaryBytes(peak.buffers[k].bytes) + " (" + formatBinaryBytes(b.real_bytes) + " without padding)";
     d.notes.push_back(std::move(note));
   }
   return fail(std::move(d));
@@ -77,7 +69,7 @@ llvm::Error placeBuffers(Context& ctx, int64_t limit) {
                                    [](const Placed& x, const Placed& y) { return x.begin < y.begin; }),
                   now);
   }
-  if (ctx.hbm_end > limit) return tooLarge(ctx, ranges, ctx.hbm_end, limit);
+  if (ctx.hbm_end > limit) return tooLarge(ctx, ctx.hbm_end, limit);
   for (size_t b = 0; b < m.buffers.size(); ++b) {
     if (m.buffers[b].alias >= 0) continue;
     if (m.buffers[b].space == isa::Space::kSmem) ctx.address[b] = ctx.allocSmem(std::max<int64_t>(bytes[b], 4));
@@ -89,8 +81,8 @@ llvm::Error placeBuffers(Context& ctx, int64_t limit) {
   for (size_t b = 0; b < m.buffers.size(); ++b) ctx.address[b] = ctx.address[storageOf(m, static_cast<int32_t>(b))];
   ctx.vmem_end = ctx.vmem_buffers_end;
   if (ctx.vmem_buffers_end > ctx.chip.vmem_bytes)
-    return fail(Code::kVmemFull, "", "buffers in VMEM take " + inUnits(ctx.vmem_buffers_end) + ", the chip has " +
-                                         inUnits(ctx.chip.vmem_bytes), ExitStatus::kDoesNotFit);
+    return fail(Code::kVmemFull, "", "buffers in VMEM take " + formatBinaryBytes(ctx.vmem_buffers_end) + ", the chip has " +
+                                         formatBinaryBytes(ctx.chip.vmem_bytes), ExitStatus::kDoesNotFit);
   return llvm::Error::success();
 }
 
