@@ -27,12 +27,16 @@ class Views : public schedule::Hooks {
  public:
   explicit Views(schedule::State& state) : Hooks(state), program_(state.program) {}
   void printText(llvm::raw_ostream& os) override {
-    if (program_.bundles.empty()) Hooks::printText(os);
-    else os << assembly::disassemble(program_);
+    if (program_.bundles.empty())
+      Hooks::printText(os);
+    else
+      os << assembly::disassemble(program_);
   }
   void writeDocument(llvm::raw_ostream& os) override {
-    if (program_.bundles.empty()) Hooks::writeDocument(os);
-    else os << assembly::writeProgramDocument(program_);
+    if (program_.bundles.empty())
+      Hooks::writeDocument(os);
+    else
+      os << assembly::writeProgramDocument(program_);
   }
 
  private:
@@ -44,7 +48,9 @@ llvm::Error run(Tool& tool) {
   state.options.modulo = !tool.has("no-pipeline");
   if (tool.has("limit")) {
     const std::optional<int64_t> bytes = schedule::parseSize(tool.get("limit"));
-    if (!bytes) return tool.badFlag("limit", "expected a size such as 16GiB or 500MB, found '" + tool.get("limit") + "'");
+    if (!bytes)
+      return tool.badFlag("limit",
+                          "expected a size such as 16GiB or 500MB, found '" + tool.get("limit") + "'");
     state.options.hbm_limit = *bytes;
   }
   llvm::Expected<Input> in = tool.readInput();
@@ -68,8 +74,12 @@ llvm::Error run(Tool& tool) {
 }
 
 const ToolInfo& info() {
-  static const ToolInfo kInfo = {"tpu-schedule", "loops of machine operations to bundles on real registers", "an llo document",
-                                 kOutputFlags | kEmitFlags | kPassFlags | kReportFlags | kTargetFlags, kFlags, kExamples,
+  static const ToolInfo kInfo = {"tpu-schedule",
+                                 "loops of machine operations to bundles on real registers",
+                                 "an llo document",
+                                 kOutputFlags | kEmitFlags | kPassFlags | kReportFlags | kTargetFlags,
+                                 kFlags,
+                                 kExamples,
                                  passInfos(schedule::passes())};
   return kInfo;
 }

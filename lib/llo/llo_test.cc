@@ -72,7 +72,14 @@ Module everything() {
   const P last = b.p(Opcode::scmp_eq, {b.grid(0), 1});
   const S n = b.param(4);
   b.loop(n, [&](S i) { b.emit(Opcode::vst, {Addr{b.scratch(0), 0}, x}); });
-  b.ifElse(last, [&] { b.emit(Opcode::vst, {Addr{b.block(1), 0}, x}); }, [&] { b.emit(Opcode::vst, {Addr{b.block(1), 0}, x}); });
+  b.ifElse(
+      last,
+      [&] {
+        b.emit(Opcode::vst, {Addr{b.block(1), 0}, x});
+      },
+      [&] {
+        b.emit(Opcode::vst, {Addr{b.block(1), 0}, x});
+      });
   m.kernels.push_back(std::move(k));
   Companion c;
   c.name = "ring";
@@ -164,21 +171,27 @@ TEST(LloVerify, NamesTheViolation) {
     return problem(verify(m, v5e()));
   };
   EXPECT_NE(of([](CodeBuilder& b) { b.v(Opcode::vmov, {b.newV()}); }).find("read before"), std::string::npos);
-  EXPECT_NE(of([](CodeBuilder& b) { b.emit(Opcode::vrcp, {b.vimm(0)}); }).find("leaves 1"), std::string::npos);
+  EXPECT_NE(of([](CodeBuilder& b) { b.emit(Opcode::vrcp, {b.vimm(0)}); }).find("leaves 1"),
+            std::string::npos);
   EXPECT_NE(of([](CodeBuilder& b) { b.v(Opcode::vpop_eup, {}); }).find("nothing pushed"), std::string::npos);
   EXPECT_NE(of([](CodeBuilder& b) { b.v(Opcode::vld, {Addr{{}, 0}}); }).find("absolute"), std::string::npos);
   EXPECT_NE(of([](CodeBuilder& b) { b.block(2); }).find("does not exist"), std::string::npos);
-  EXPECT_NE(of([](CodeBuilder& b) { b.loop(b.imm(3), [&](S i) { b.emit(Opcode::sadd, {i, i, 1}); }); }).find("counter"), std::string::npos);
+  EXPECT_NE(of([](CodeBuilder& b) {
+              b.loop(b.imm(3), [&](S i) { b.emit(Opcode::sadd, {i, i, 1}); });
+            }).find("counter"),
+            std::string::npos);
   EXPECT_NE(of([](CodeBuilder& b) {
               V x;
               b.loop(b.imm(3), [&](S) { x = b.vimm(1); });
               b.v(Opcode::vmov, {x});
-            }).find("read before"), std::string::npos);
+            }).find("read before"),
+            std::string::npos);
   EXPECT_EQ(of([](CodeBuilder& b) {
               V x;
               b.loop(3, [&](S) { x = b.vimm(1); });
               b.v(Opcode::vmov, {x});
-            }), "");
+            }),
+            "");
 }
 
 }  // namespace

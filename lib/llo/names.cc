@@ -11,12 +11,14 @@ std::string scalarName(const Scalar& s) {
 }
 
 llvm::StringRef pseudoName(PseudoKind kind) {
-  constexpr const char* kNames[] = {"grid", "param", "block", "scratch", "smem", "vmem", "hbm_row", "device", "device_word"};
+  constexpr const char* kNames[] = {"grid", "param",   "block",  "scratch",    "smem",
+                                    "vmem", "hbm_row", "device", "device_word"};
   return kNames[static_cast<int>(kind)];
 }
 
 llvm::StringRef stmtName(StmtKind kind) {
-  constexpr const char* kNames[] = {"insn", "pseudo", "loop", "while", "if", "call", "dma", "sem.wait", "sem.signal", "sem.add", "sem.read"};
+  constexpr const char* kNames[] = {"insn", "pseudo",   "loop",       "while",   "if",      "call",
+                                    "dma",  "sem.wait", "sem.signal", "sem.add", "sem.read"};
   return kNames[static_cast<int>(kind)];
 }
 

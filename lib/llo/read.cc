@@ -1,5 +1,6 @@
-// Reads the llo document. Everything is checked as far as later code relies on it to be safe: ids in range, parents before
-// children, registers of the right class. What the statements mean together is the verifier's matter.
+// Reads the llo document. Everything is checked as far as later code relies on it to be safe: ids in range,
+// parents before children, registers of the right class. What the statements mean together is the verifier's
+// matter.
 #include <map>
 
 #include "tpu/llo/document.h"
@@ -21,7 +22,9 @@ int findName(llvm::StringRef name, const char* const (&names)[N]) {
 /// "%s3" of the class: its number, or -1.
 int32_t parseRegister(llvm::StringRef text, char cls) {
   int32_t number;
-  if (!text.consume_front("%") || text.empty() || text[0] != cls || text.drop_front().getAsInteger(10, number) || number < 0) return -1;
+  if (!text.consume_front("%") || text.empty() || text[0] != cls ||
+      text.drop_front().getAsInteger(10, number) || number < 0)
+    return -1;
   return number;
 }
 
@@ -34,7 +37,8 @@ class Reader {
     if (llvm::Error e = head()) return e;
     if (llvm::Error e = table("buffers", "buffer row", [&](FieldReader& r) { buffer(r); })) return e;
     if (llvm::Error e = table("args", "argument row", [&](FieldReader& r) { port(r, m_.args); })) return e;
-    if (llvm::Error e = table("results", "result row", [&](FieldReader& r) { port(r, m_.results); })) return e;
+    if (llvm::Error e = table("results", "result row", [&](FieldReader& r) { port(r, m_.results); }))
+      return e;
     if (llvm::Error e = kernels()) return e;
     if (llvm::Error e = table("dmas", "transfer row", [&](FieldReader& r) { dma(r); })) return e;
     if (llvm::Error e = table("code", "code row", [&](FieldReader& r) { statement(r); })) return e;
@@ -66,7 +70,8 @@ class Reader {
       int k = 0;
       for (JsonValue s : v.elements())
         if (k < 2 && s.isString()) pair[k++] = s.asString()->str();
-      if (k != 2 || v.size() != 2) return fail(tpu::Code::kBadField, v.loc(), "an option is a pair of strings");
+      if (k != 2 || v.size() != 2)
+        return fail(tpu::Code::kBadField, v.loc(), "an option is a pair of strings");
       m_.options.push_back({pair[0], pair[1]});
     }
     if (std::optional<JsonValue> v = root_.required("required")) {
@@ -90,7 +95,8 @@ class Reader {
     }
     for (JsonValue v : root_.requiredArray("call_locs")) {
       llvm::SmallVector<uint32_t, 16> row;
-      if (!uints(v, row)) return fail(tpu::Code::kBadField, v.loc(), "a row of call_locs is an array of rows of locs");
+      if (!uints(v, row))
+        return fail(tpu::Code::kBadField, v.loc(), "a row of call_locs is an array of rows of locs");
       m_.call_locs.emplace_back(row.begin(), row.end());
     }
     return root_.ok() ? llvm::Error::success() : root_.finish();
@@ -131,7 +137,9 @@ class Reader {
     out->tile_rows = static_cast<int>(form[0]);
     out->packing = static_cast<int>(form[1]);
   }
-  void dims(FieldReader& r, llvm::StringRef name, llvm::SmallVector<int64_t, 6>* out) { r.requiredInts(name, out); }
+  void dims(FieldReader& r, llvm::StringRef name, llvm::SmallVector<int64_t, 6>* out) {
+    r.requiredInts(name, out);
+  }
 
   void buffer(FieldReader& r) {
     static constexpr const char* kRoles[] = {"temp", "argument", "result", "constant"};
@@ -172,7 +180,8 @@ class Reader {
 
   void sequentialId(FieldReader& r, size_t expected) {
     const int64_t id = r.requiredInt("id", 0, kMaxId);
-    if (r.ok() && id != static_cast<int64_t>(expected)) r.bad("id", "rows come in order of id; expected " + std::to_string(expected));
+    if (r.ok() && id != static_cast<int64_t>(expected))
+      r.bad("id", "rows come in order of id; expected " + std::to_string(expected));
   }
 
   void port(FieldReader& r, std::vector<Port>& ports) {
@@ -187,7 +196,8 @@ class Reader {
       auto& factors = p.signature.shards.emplace_back();
       for (JsonValue f : dim.elements()) {
         llvm::SmallVector<int64_t, 2> pair;
-        if (!f.readInts(&pair) || pair.size() != 2 || pair[0] < 1 || pair[1] < 1) return r.bad("shards", "a factor is [stride, size]");
+        if (!f.readInts(&pair) || pair.size() != 2 || pair[0] < 1 || pair[1] < 1)
+          return r.bad("shards", "a factor is [stride, size]");
         factors.push_back({pair[0], pair[1]});
       }
     }
@@ -207,17 +217,21 @@ class Reader {
       return i < v.size() && v[i] >= 0 && v[i] <= (1 << 24) ? static_cast<int32_t>(v[i]) : -1;
     };
     if (!r.ok()) return;
-    int32_t n[6] = {count(regs, 0), count(regs, 1), count(regs, 2), count(regs, 3), count(units, 0), count(units, 1)};
-    if (regs.size() != 4 || *std::min_element(n, n + 4) < 0) return r.bad("regs", "expected four counts: scalar, vector, mask, predicate");
+    int32_t n[6] = {count(regs, 0), count(regs, 1),  count(regs, 2),
+                    count(regs, 3), count(units, 0), count(units, 1)};
+    if (regs.size() != 4 || *std::min_element(n, n + 4) < 0)
+      return r.bad("regs", "expected four counts: scalar, vector, mask, predicate");
     if (units.size() != 2 || n[4] < 0 || n[5] < 0) return r.bad("units", "expected two counts: mxu, xlu");
-    code->num_s = n[0], code->num_v = n[1], code->num_m = n[2], code->num_p = n[3], code->num_mxu = n[4], code->num_xlu = n[5];
+    code->num_s = n[0], code->num_v = n[1], code->num_m = n[2], code->num_p = n[3], code->num_mxu = n[4],
+    code->num_xlu = n[5];
     for (int64_t l : locs) code->op_locs.push_back(static_cast<uint32_t>(l));
   }
 
   llvm::Error kernels() {
     if (llvm::Error e = table("kernels", "kernel row", [&](FieldReader& r) { kernel(r); })) return e;
     if (llvm::Error e = table("blocks", "block row", [&](FieldReader& r) { pipelineBlock(r); })) return e;
-    if (llvm::Error e = table("transfers", "block transfer row", [&](FieldReader& r) { transfer(r); })) return e;
+    if (llvm::Error e = table("transfers", "block transfer row", [&](FieldReader& r) { transfer(r); }))
+      return e;
     if (llvm::Error e = table("companions", "companion row", [&](FieldReader& r) {
           Companion c;
           sequentialId(r, m_.companions.size());
@@ -233,7 +247,8 @@ class Reader {
           codeHead(r, &m_.driver);
         }))
       return e;
-    return drivers == 1 ? llvm::Error::success() : fail(tpu::Code::kBadField, "", "the table drivers has one row");
+    return drivers == 1 ? llvm::Error::success()
+                        : fail(tpu::Code::kBadField, "", "the table drivers has one row");
   }
 
   void kernel(FieldReader& r) {
@@ -319,9 +334,11 @@ class Reader {
     if (name == "driver") return &m_.driver;
     llvm::StringRef rest = name;
     size_t n;
-    if (rest.consume_front("kernel ") && !rest.getAsInteger(10, n) && n < m_.kernels.size()) return &m_.kernels[n].code;
+    if (rest.consume_front("kernel ") && !rest.getAsInteger(10, n) && n < m_.kernels.size())
+      return &m_.kernels[n].code;
     rest = name;
-    if (rest.consume_front("companion ") && !rest.getAsInteger(10, n) && n < m_.companions.size()) return &m_.companions[n].step;
+    if (rest.consume_front("companion ") && !rest.getAsInteger(10, n) && n < m_.companions.size())
+      return &m_.companions[n].step;
     r.bad("fn", "no function '" + name + "'");
     return nullptr;
   }
@@ -386,7 +403,8 @@ class Reader {
     int i = 0;
     for (JsonValue v : r.requiredArray("dims")) {
       llvm::SmallVector<int64_t, 3> dim;
-      if (i == 3 || !v.readInts(&dim) || dim.size() != 3) return r.bad("dims", "expected three times [count, source stride, destination stride]");
+      if (i == 3 || !v.readInts(&dim) || dim.size() != 3)
+        return r.bad("dims", "expected three times [count, source stride, destination stride]");
       d.dims[i++] = {dim[0], dim[1], dim[2]};
     }
     if (const std::optional<JsonValue> v = r.optional("device")) {
@@ -416,17 +434,21 @@ class Reader {
     const int64_t parent = r.optionalInt("parent", -1, 0, cursor.next);
     const int64_t arm = r.optionalInt("arm", 0, 0, 1);
     while (!cursor.open.empty() && cursor.open.back().id != parent) cursor.open.pop_back();
-    if (parent >= 0 && cursor.open.empty()) return r.bad("parent", "is not a loop or branch that is still open");
+    if (parent >= 0 && cursor.open.empty())
+      return r.bad("parent", "is not a loop or branch that is still open");
     Block* block = parent < 0 ? &code->body : nullptr;
     if (!block) {
       std::vector<Block>& arms = cursor.open.back().stmt->blocks;
-      if (arm >= static_cast<int64_t>(arms.size())) return r.bad("arm", "the parent has " + std::to_string(arms.size()) + " arms");
+      if (arm >= static_cast<int64_t>(arms.size()))
+        return r.bad("arm", "the parent has " + std::to_string(arms.size()) + " arms");
       block = &arms[arm];
     }
     Stmt s;
     s.op = static_cast<uint32_t>(r.optionalInt("op", 0, 0, kMaxId));
-    if (const std::optional<JsonValue> insn = r.optional("insn")) instruction(r, *insn, &s);
-    else other(r, &s);
+    if (const std::optional<JsonValue> insn = r.optional("insn"))
+      instruction(r, *insn, &s);
+    else
+      other(r, &s);
     if (!r.ok()) return;
     block->push_back(std::move(s));
     const int64_t id = cursor.next++;
@@ -437,15 +459,18 @@ class Reader {
     const std::optional<llvm::StringRef> text = v.asString();
     if (!text) return r.bad("insn", "expected a string");
     std::vector<std::string> labels;
-    llvm::Expected<isa::Instruction> insn = isa::parse(*text, [&](size_t) { return std::string(); }, &labels);
+    llvm::Expected<isa::Instruction> insn = isa::parse(
+        *text, [&](size_t) { return std::string(); }, &labels);
     if (!insn) return r.bad("insn", takeDiagnostics(insn.takeError())[0].text);
     if (!labels.empty()) return r.bad("insn", "llo has no labels");
     s->insn = *insn;
   }
 
   void other(FieldReader& r, Stmt* s) {
-    static constexpr const char* kPseudos[] = {"grid", "param", "block", "scratch", "smem", "vmem", "hbm_row", "device", "device_word"};
-    static constexpr const char* kKinds[] = {"loop", "while", "if", "call", "dma", "sem.wait", "sem.signal", "sem.add", "sem.read"};
+    static constexpr const char* kPseudos[] = {"grid", "param",   "block",  "scratch",    "smem",
+                                               "vmem", "hbm_row", "device", "device_word"};
+    static constexpr const char* kKinds[] = {"loop",     "while",      "if",      "call",    "dma",
+                                             "sem.wait", "sem.signal", "sem.add", "sem.read"};
     const llvm::StringRef what = r.requiredString("do");
     if (!r.ok()) return;
     if (const int k = findName(what, kPseudos); k >= 0) {
@@ -473,8 +498,11 @@ class Reader {
         s->blocks.resize(s->kind == StmtKind::kIf ? r.optionalInt("arms", 2, 1, 2) : 2);
         return;
       }
-      case StmtKind::kCall: return call(r, s);
-      case StmtKind::kDma: s->index = static_cast<int32_t>(r.requiredInt("dma", 0, kMaxId)); return;
+      case StmtKind::kCall:
+        return call(r, s);
+      case StmtKind::kDma:
+        s->index = static_cast<int32_t>(r.requiredInt("dma", 0, kMaxId));
+        return;
       case StmtKind::kSemRead:
         s->reg = reg(r, "to", 's');
         s->index = static_cast<int32_t>(r.requiredInt("sem", 0, 65534));
@@ -492,20 +520,24 @@ class Reader {
     for (JsonValue v : r.requiredArray("args")) {
       FieldReader f(v, "call argument");
       CallArg a;
-      a.buffer = static_cast<int32_t>(f.optionalInt("buffer", -1, 0, static_cast<int64_t>(m_.buffers.size()) - 1));
+      a.buffer =
+          static_cast<int32_t>(f.optionalInt("buffer", -1, 0, static_cast<int64_t>(m_.buffers.size()) - 1));
       a.is_buffer = a.buffer >= 0;
       const llvm::StringRef field = a.is_buffer ? "offset" : "word";
-      if (const std::optional<JsonValue> x = a.is_buffer ? f.optional(field) : f.required(field)) a.offset = scalarValue(f, field, *x);
+      if (const std::optional<JsonValue> x = a.is_buffer ? f.optional(field) : f.required(field))
+        a.offset = scalarValue(f, field, *x);
       if (llvm::Error e = f.finish()) return r.bad("args", takeDiagnostics(std::move(e))[0].text);
       s->args.push_back(a);
     }
     llvm::SmallVector<int64_t, 4> companions;
     if (r.optionalInts("companions", &companions))
       for (int64_t c : companions) {
-        if (c < 0 || c >= static_cast<int64_t>(m_.companions.size())) return r.bad("companions", "no companion " + std::to_string(c));
+        if (c < 0 || c >= static_cast<int64_t>(m_.companions.size()))
+          return r.bad("companions", "no companion " + std::to_string(c));
         s->companions.push_back(static_cast<int32_t>(c));
       }
-    s->call_locs = static_cast<int32_t>(r.optionalInt("locs", -1, 0, static_cast<int64_t>(m_.call_locs.size()) - 1));
+    s->call_locs =
+        static_cast<int32_t>(r.optionalInt("locs", -1, 0, static_cast<int64_t>(m_.call_locs.size()) - 1));
   }
 
   FieldReader root_;

@@ -38,7 +38,8 @@ class Printer {
     for (size_t i = 0; i < k.grid.size(); ++i) os_ << (i ? "," : "") << k.grid[i];
     os_ << "]\n";
     for (const PipelineBlock& b : k.blocks) {
-      os_ << "  " << (b.direction == Direction::kIn ? "in  " : "out ") << b.name << " " << b.bytes << " B step [";
+      os_ << "  " << (b.direction == Direction::kIn ? "in  " : "out ") << b.name << " " << b.bytes
+          << " B step [";
       for (size_t i = 0; i < b.step.size(); ++i) os_ << (i ? "," : "") << b.step[i];
       os_ << "]\n";
     }
@@ -68,9 +69,12 @@ class Printer {
   void stmt(const Stmt& s, int indent) {
     using isa::RegClass;
     switch (s.kind) {
-      case StmtKind::kInsn: os_ << isa::print(s.insn) << "\n"; return;
+      case StmtKind::kInsn:
+        os_ << isa::print(s.insn) << "\n";
+        return;
       case StmtKind::kPseudo:
-        os_ << registerName(RegClass::kScalar, s.reg) << " = " << pseudoName(s.pseudo) << " " << s.index << "\n";
+        os_ << registerName(RegClass::kScalar, s.reg) << " = " << pseudoName(s.pseudo) << " " << s.index
+            << "\n";
         return;
       case StmtKind::kLoop:
         os_ << "for " << registerName(RegClass::kScalar, s.reg) << " < " << scalarName(s.amount) << "\n";
@@ -79,7 +83,8 @@ class Printer {
       case StmtKind::kWhile:
         os_ << "while\n";
         block(s.blocks[0], indent + 2);
-        os_.indent(indent) << "holds " << (s.pred_neg ? "!" : "") << registerName(RegClass::kPred, s.reg) << "\n";
+        os_.indent(indent) << "holds " << (s.pred_neg ? "!" : "") << registerName(RegClass::kPred, s.reg)
+                           << "\n";
         block(s.blocks[1], indent + 2);
         return;
       case StmtKind::kIf:
@@ -89,9 +94,13 @@ class Printer {
         os_.indent(indent) << "else\n";
         block(s.blocks[1], indent + 2);
         return;
-      case StmtKind::kCall: return call(s);
-      case StmtKind::kDma: return dma(code_->dmas[s.index]);
-      case StmtKind::kSemRead: os_ << registerName(RegClass::kScalar, s.reg) << " = sem.read " << s.index << "\n"; return;
+      case StmtKind::kCall:
+        return call(s);
+      case StmtKind::kDma:
+        return dma(code_->dmas[s.index]);
+      case StmtKind::kSemRead:
+        os_ << registerName(RegClass::kScalar, s.reg) << " = sem.read " << s.index << "\n";
+        return;
       default:
         os_ << stmtName(s.kind) << " " << s.index << ", " << scalarName(s.amount);
         if (s.kind == StmtKind::kSemSignal) os_ << " on " << scalarName(s.device);
@@ -120,7 +129,8 @@ class Printer {
       const CallArg& a = s.args[i];
       os_ << (i ? ", " : "");
       if (a.is_buffer) os_ << m_.buffers[a.buffer].name;
-      if (!a.is_buffer || a.offset.is_reg || a.offset.imm != 0) os_ << (a.is_buffer ? "+" : "") << scalarName(a.offset);
+      if (!a.is_buffer || a.offset.is_reg || a.offset.imm != 0)
+        os_ << (a.is_buffer ? "+" : "") << scalarName(a.offset);
     }
     os_ << ")";
     for (int32_t c : s.companions) os_ << " with " << m_.companions[c].name;

@@ -23,8 +23,10 @@ llvm::StringRef placeKind(Place::Kind kind) {
 
 void writeLayout(JsonWriter& w, const isa::Layout& layout) {
   w.key("layout");
-  if (layout.dense) w.string("dense");
-  else w.ints({layout.tile_rows, layout.packing});
+  if (layout.dense)
+    w.string("dense");
+  else
+    w.ints({layout.tile_rows, layout.packing});
 }
 
 // Bytes that repeat one word are written as that word and its count.
@@ -62,8 +64,12 @@ class Writer {
     JsonWriter& o = doc_.field("options").beginArray();
     for (const auto& [key, value] : m_.options) o.strings({key, value});
     o.endArray();
-    doc_.field("required").beginObject().field("flops", m_.required_flops).field("hbm_bytes", m_.required_hbm_bytes)
-        .field("ici_bytes", m_.required_ici_bytes).endObject();
+    doc_.field("required")
+        .beginObject()
+        .field("flops", m_.required_flops)
+        .field("hbm_bytes", m_.required_hbm_bytes)
+        .field("ici_bytes", m_.required_ici_bytes)
+        .endObject();
     doc_.field("sems").integer(m_.num_sems);
     doc_.field("device_table_words").integer(m_.device_table_words);
     const auto words = static_cast<size_t>(m_.device_table_words);
@@ -93,7 +99,10 @@ class Writer {
     for (size_t i = 0; i < m_.buffers.size(); ++i) {
       const Buffer& b = m_.buffers[i];
       JsonWriter& w = doc_.row();
-      w.beginObject().field("id", static_cast<uint64_t>(i)).field("name", b.name).field("space", isa::spaceName(b.space))
+      w.beginObject()
+          .field("id", static_cast<uint64_t>(i))
+          .field("name", b.name)
+          .field("space", isa::spaceName(b.space))
           .field("role", roleName(b.role));
       if (b.port >= 0) w.field("port", b.port);
       w.field("dtype", elementTypeName(b.element)).field("dims", llvm::ArrayRef<int64_t>(b.dims));
@@ -114,7 +123,8 @@ class Writer {
       JsonWriter& w = doc_.row();
       w.beginObject().field("name", p.name).field("buffer", p.buffer);
       if (s.name != p.name) w.field("as", s.name);
-      w.field("dtype", elementTypeName(s.element)).field("global", llvm::ArrayRef<int64_t>(s.global_dims))
+      w.field("dtype", elementTypeName(s.element))
+          .field("global", llvm::ArrayRef<int64_t>(s.global_dims))
           .field("local", llvm::ArrayRef<int64_t>(s.local_dims));
       if (!s.shards.empty()) {
         w.key("shards").beginArray();
@@ -148,11 +158,17 @@ class Writer {
     for (size_t k = 0; k < m_.kernels.size(); ++k) {
       const Kernel& kernel = m_.kernels[k];
       JsonWriter& w = doc_.row();
-      w.beginObject().field("id", static_cast<uint64_t>(k)).field("name", kernel.name).field("grid", llvm::ArrayRef<int64_t>(kernel.grid));
+      w.beginObject()
+          .field("id", static_cast<uint64_t>(k))
+          .field("name", kernel.name)
+          .field("grid", llvm::ArrayRef<int64_t>(kernel.grid));
       w.key("params").beginArray();
-      for (const KernelParam& p : kernel.params) w.beginObject().field("kind", paramKind(p.kind)).field("name", p.name).endObject();
+      for (const KernelParam& p : kernel.params)
+        w.beginObject().field("kind", paramKind(p.kind)).field("name", p.name).endObject();
       w.endArray();
-      w.field("scratch", llvm::ArrayRef<int64_t>(kernel.scratch)).field("vmem_budget", kernel.vmem_budget).field("flops", kernel.flops);
+      w.field("scratch", llvm::ArrayRef<int64_t>(kernel.scratch))
+          .field("vmem_budget", kernel.vmem_budget)
+          .field("flops", kernel.flops);
       codeHead(w, kernel.code);
       w.endObject();
     }
@@ -161,9 +177,16 @@ class Writer {
     for (size_t k = 0; k < m_.kernels.size(); ++k)
       for (size_t b = 0; b < m_.kernels[k].blocks.size(); ++b) {
         const PipelineBlock& block = m_.kernels[k].blocks[b];
-        doc_.row().beginObject().field("kernel", static_cast<uint64_t>(k)).field("id", static_cast<uint64_t>(b)).field("name", block.name)
-            .field("param", block.param).field("dir", block.direction == Direction::kIn ? "in" : "out").field("bytes", block.bytes)
-            .field("step", llvm::ArrayRef<int64_t>(block.step)).endObject();
+        doc_.row()
+            .beginObject()
+            .field("kernel", static_cast<uint64_t>(k))
+            .field("id", static_cast<uint64_t>(b))
+            .field("name", block.name)
+            .field("param", block.param)
+            .field("dir", block.direction == Direction::kIn ? "in" : "out")
+            .field("bytes", block.bytes)
+            .field("step", llvm::ArrayRef<int64_t>(block.step))
+            .endObject();
       }
     doc_.endTable();
     doc_.beginTable("transfers");
@@ -174,7 +197,9 @@ class Writer {
     doc_.beginTable("companions");
     for (size_t c = 0; c < m_.companions.size(); ++c) {
       JsonWriter& w = doc_.row();
-      w.beginObject().field("id", static_cast<uint64_t>(c)).field("name", m_.companions[c].name)
+      w.beginObject()
+          .field("id", static_cast<uint64_t>(c))
+          .field("name", m_.companions[c].name)
           .field("done", registerName(isa::RegClass::kPred, m_.companions[c].done));
       codeHead(w, m_.companions[c].step);
       w.endObject();
@@ -189,8 +214,12 @@ class Writer {
 
   void transfer(size_t kernel, size_t block, const Transfer& t) {
     JsonWriter& w = doc_.row();
-    w.beginObject().field("kernel", static_cast<uint64_t>(kernel)).field("block", static_cast<uint64_t>(block))
-        .field("hbm_offset", t.hbm_offset).field("vmem_offset", t.vmem_offset).field("run", t.run);
+    w.beginObject()
+        .field("kernel", static_cast<uint64_t>(kernel))
+        .field("block", static_cast<uint64_t>(block))
+        .field("hbm_offset", t.hbm_offset)
+        .field("vmem_offset", t.vmem_offset)
+        .field("run", t.run);
     if (t.run_edge_grid >= 0) w.field("run_edge_grid", t.run_edge_grid).field("run_edge", t.run_edge);
     w.key("dims").beginArray();
     for (const TransferDim& d : t.dims) {
@@ -204,13 +233,16 @@ class Writer {
   template <class F>
   void forEachCode(F&& f) {
     for (size_t k = 0; k < m_.kernels.size(); ++k) f("kernel " + std::to_string(k), m_.kernels[k].code);
-    for (size_t c = 0; c < m_.companions.size(); ++c) f("companion " + std::to_string(c), m_.companions[c].step);
+    for (size_t c = 0; c < m_.companions.size(); ++c)
+      f("companion " + std::to_string(c), m_.companions[c].step);
     f(std::string("driver"), m_.driver);
   }
 
   static void scalar(JsonWriter& w, const Scalar& s) {
-    if (s.is_reg) w.string(scalarName(s));
-    else w.integer(s.imm);
+    if (s.is_reg)
+      w.string(scalarName(s));
+    else
+      w.integer(s.imm);
   }
   static void scalarField(JsonWriter& w, llvm::StringRef name, const Scalar& s) {
     w.key(name);
@@ -276,9 +308,13 @@ class Writer {
   void statement(JsonWriter& w, const Stmt& s) {
     using isa::RegClass;
     switch (s.kind) {
-      case StmtKind::kInsn: w.field("insn", isa::print(s.insn)); return;
+      case StmtKind::kInsn:
+        w.field("insn", isa::print(s.insn));
+        return;
       case StmtKind::kPseudo:
-        w.field("do", pseudoName(s.pseudo)).field("to", registerName(RegClass::kScalar, s.reg)).field("index", s.index);
+        w.field("do", pseudoName(s.pseudo))
+            .field("to", registerName(RegClass::kScalar, s.reg))
+            .field("index", s.index);
         return;
       case StmtKind::kLoop:
         w.field("do", "loop").field("to", registerName(RegClass::kScalar, s.reg));
@@ -286,11 +322,16 @@ class Writer {
         return;
       case StmtKind::kWhile:
       case StmtKind::kIf:
-        w.field("do", stmtName(s.kind)).field("pred", (s.pred_neg ? "!" : "") + registerName(RegClass::kPred, s.reg));
-        if (s.kind == StmtKind::kIf && s.blocks.size() != 2) w.field("arms", static_cast<uint64_t>(s.blocks.size()));
+        w.field("do", stmtName(s.kind))
+            .field("pred", (s.pred_neg ? "!" : "") + registerName(RegClass::kPred, s.reg));
+        if (s.kind == StmtKind::kIf && s.blocks.size() != 2)
+          w.field("arms", static_cast<uint64_t>(s.blocks.size()));
         return;
-      case StmtKind::kCall: return call(w, s);
-      case StmtKind::kDma: w.field("do", "dma").field("dma", s.index); return;
+      case StmtKind::kCall:
+        return call(w, s);
+      case StmtKind::kDma:
+        w.field("do", "dma").field("dma", s.index);
+        return;
       case StmtKind::kSemRead:
         w.field("do", "sem.read").field("to", registerName(RegClass::kScalar, s.reg)).field("sem", s.index);
         return;
@@ -310,8 +351,10 @@ class Writer {
     for (const CallArg& a : s.args) {
       w.beginObject();
       if (a.is_buffer) w.field("buffer", a.buffer);
-      if (!a.is_buffer) scalarField(w, "word", a.offset);
-      else if (a.offset.is_reg || a.offset.imm != 0) scalarField(w, "offset", a.offset);
+      if (!a.is_buffer)
+        scalarField(w, "word", a.offset);
+      else if (a.offset.is_reg || a.offset.imm != 0)
+        scalarField(w, "offset", a.offset);
       w.endObject();
     }
     w.endArray();

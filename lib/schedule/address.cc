@@ -30,18 +30,24 @@ void ValueNumbers::apply(const isa::Instruction& insn) {
   enum { kAdd, kSub, kMul };
   const bool predicated = insn.pred_virt || insn.pred != isa::kAlways;
   switch (predicated ? Opcode::halt : insn.op) {
-    case Opcode::smov: result = of(insn.operands[1]); break;
+    case Opcode::smov:
+      result = of(insn.operands[1]);
+      break;
     case Opcode::sadd: {
       SymbolicValue a = of(insn.operands[1]), b = of(insn.operands[2]);
       if (a.symbol > b.symbol) std::swap(a, b);
-      result = a.symbol == 0 ? SymbolicValue{b.symbol, a.offset + b.offset} : combine(kAdd, a.symbol, b.symbol, a.offset + b.offset);
+      result = a.symbol == 0 ? SymbolicValue{b.symbol, a.offset + b.offset}
+                             : combine(kAdd, a.symbol, b.symbol, a.offset + b.offset);
       break;
     }
     case Opcode::ssub: {
       const SymbolicValue a = of(insn.operands[1]), b = of(insn.operands[2]);
-      if (b.symbol == 0) result = {a.symbol, a.offset - b.offset};
-      else if (a.symbol == b.symbol) result = {0, a.offset - b.offset};
-      else result = combine(kSub, a.symbol, b.symbol, a.offset - b.offset);
+      if (b.symbol == 0)
+        result = {a.symbol, a.offset - b.offset};
+      else if (a.symbol == b.symbol)
+        result = {0, a.offset - b.offset};
+      else
+        result = combine(kSub, a.symbol, b.symbol, a.offset - b.offset);
       break;
     }
     case Opcode::smul:
@@ -52,10 +58,13 @@ void ValueNumbers::apply(const isa::Instruction& insn) {
         break;
       }
       const int64_t factor = insn.op == Opcode::sshl ? int64_t{1} << b.offset : b.offset;
-      result = a.symbol == 0 ? SymbolicValue{0, a.offset * factor} : combine(kMul, a.symbol, factor, a.offset * factor);
+      result = a.symbol == 0 ? SymbolicValue{0, a.offset * factor}
+                             : combine(kMul, a.symbol, factor, a.offset * factor);
       break;
     }
-    default: result = fresh(); break;
+    default:
+      result = fresh();
+      break;
   }
   regs_[{d.reg, d.virt}] = result;
 }
@@ -73,7 +82,7 @@ Access accessOf(const Insn& insn, ValueNumbers& numbers) {
     a.size = 4;
     return a;
   }
-  int strided = -1;   // operand of the stride, the mask after it
+  int strided = -1;  // operand of the stride, the mask after it
   if (insn.insn.op == Opcode::vld_strided) strided = 2;
   if (insn.insn.op == Opcode::vst_strided || insn.insn.op == Opcode::vst_strided_msk) strided = 2;
   if (strided < 0) {
@@ -107,11 +116,14 @@ constexpr int32_t kUnset = -3;
 // The region of the value an instruction defines: that of the one operand that has a region.
 int32_t regionOfResult(const isa::Instruction& insn, const std::vector<int32_t>& region) {
   auto of = [&](const isa::Operand& o) {
-    return o.kind == isa::Operand::kReg && o.cls == isa::RegClass::kScalar && o.virt ? region[o.reg] : kAnyObject;
+    return o.kind == isa::Operand::kReg && o.cls == isa::RegClass::kScalar && o.virt ? region[o.reg]
+                                                                                     : kAnyObject;
   };
   switch (insn.op) {
-    case Opcode::smov: return of(insn.operands[1]);
-    case Opcode::ssub: return of(insn.operands[1]);
+    case Opcode::smov:
+      return of(insn.operands[1]);
+    case Opcode::ssub:
+      return of(insn.operands[1]);
     case Opcode::sadd: {
       const int32_t a = of(insn.operands[1]), b = of(insn.operands[2]);
       if (a == kUnset || b == kUnset) return kUnset;
@@ -123,7 +135,8 @@ int32_t regionOfResult(const isa::Instruction& insn, const std::vector<int32_t>&
       if (a == kUnset) return b;
       return b == kUnset || a == b ? a : kAnyObject;
     }
-    default: return kAnyObject;
+    default:
+      return kAnyObject;
   }
 }
 
@@ -137,11 +150,13 @@ void findObjects(Func& func) {
     if (func.base_object[r] != kAnyObject) region[r] = func.base_object[r], fixed[r] = 1;
   // A constant says nothing about a register that is also written otherwise (a pointer that starts as 0).
   std::vector<char> varies(func.num_regs[0], 0);
-  auto isConstant = [](const isa::Instruction& i) { return i.op == Opcode::smov && i.operands[1].kind == isa::Operand::kImm; };
+  auto isConstant = [](const isa::Instruction& i) {
+    return i.op == Opcode::smov && i.operands[1].kind == isa::Operand::kImm;
+  };
   for (const Block& b : func.blocks)
     for (const Insn& i : b.code)
-      if (i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Sd && i.insn.operands[0].virt &&
-          !isConstant(i.insn))
+      if (i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Sd &&
+          i.insn.operands[0].virt && !isConstant(i.insn))
         varies[i.insn.operands[0].reg] = 1;
   for (size_t r = 0; r < region.size(); ++r)
     if (!varies[r] && !fixed[r]) region[r] = kAnyObject;
@@ -162,8 +177,26 @@ void findObjects(Func& func) {
     for (Insn& i : b.code) {
       if (!isVmemLoad(i.insn.op) && !isVmemStore(i.insn.op)) continue;
       const isa::Operand& mem = i.insn.operands[isVmemStore(i.insn.op) ? 0 : 1];
-      if (i.object == kAnyObject && mem.has_base && mem.virt && region[mem.reg] >= 0) i.object = region[mem.reg];
+      if (i.object == kAnyObject && mem.has_base && mem.virt && region[mem.reg] >= 0)
+        i.object = region[mem.reg];
     }
+}
+
+void findFreshWrites(Func& func) {
+  // Only registers that nothing but partial writes define: a first half, or the same half again, begins a new value.
+  std::vector<char> whole(func.num_regs[1], 0);
+  for (const Block& b : func.blocks)
+    for (const Insn& i : b.code)
+      if (i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Vd && i.insn.operands[0].virt)
+        whole[i.insn.operands[0].reg] = 1;
+  for (Block& b : func.blocks) {
+    std::map<int32_t, int64_t> first_half;
+    for (Insn& i : b.code) {
+      if (i.insn.op != Opcode::vpop_mrf_half || whole[i.insn.operands[0].reg]) continue;
+      const auto [it, inserted] = first_half.try_emplace(i.insn.operands[0].reg, i.insn.operands[2].imm);
+      i.fresh = inserted || it->second == i.insn.operands[2].imm;
+    }
+  }
 }
 
 }  // namespace tpu::schedule

@@ -1,7 +1,7 @@
 // Symbolic addresses: what two memory operands of a block have in common.
 //
-// A value is symbol + offset. Additions and multiplications by constants keep the symbol, so that addresses computed from
-// the same registers by different routes can be compared; anything else is a new symbol.
+// A value is symbol + offset. Additions and multiplications by constants keep the symbol, so that addresses
+// computed from the same registers by different routes can be compared; anything else is a new symbol.
 #pragma once
 #include <map>
 #include <tuple>
@@ -11,7 +11,7 @@
 namespace tpu::schedule {
 
 struct SymbolicValue {
-  int32_t symbol = 0;   // 0: a constant
+  int32_t symbol = 0;  // 0: a constant
   int64_t offset = 0;
 };
 
@@ -47,5 +47,7 @@ bool disjointRegions(const Access& a, const Access& b);
 
 /// Gives every load and store of VMEM the region that its base register comes from.
 void findObjects(Func& func);
+/// Marks the first of several partial writes that fill a register (Insn::fresh).
+void findFreshWrites(Func& func);
 
 }  // namespace tpu::schedule

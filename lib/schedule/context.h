@@ -1,8 +1,8 @@
-// What all functions of a program share while they are being expanded: addresses of buffers, the SMEM map, descriptors,
-// semaphores.
+// What all functions of a program share while they are being expanded: addresses of buffers, the SMEM map,
+// descriptors, semaphores.
 //
-// SMEM from 0: identity words and the device table (isa/dma.h), the parameter area of calls, the saved link word, then
-// module buffers, descriptors and spill slots in order of need.
+// SMEM from 0: identity words and the device table (isa/dma.h), the parameter area of calls, the saved link
+// word, then module buffers, descriptors and spill slots in order of need.
 #pragma once
 #include <map>
 #include <string>
@@ -19,16 +19,16 @@ struct Context {
 
   const llo::Module& module;
   const target::Chip& chip;
-  std::vector<int64_t> address;   // bytes, by module buffer
-  int64_t hbm_end = 0;            // high-water marks
-  int64_t vmem_buffers_end = 0;   // module buffers; kernels use what lies above
+  std::vector<int64_t> address;  // bytes, by module buffer
+  int64_t hbm_end = 0;           // high-water marks
+  int64_t vmem_buffers_end = 0;  // module buffers; kernels use what lies above
   int64_t vmem_end = 0;
   int64_t smem_end = 0;
-  int64_t params = 0;             // SMEM address of the parameter words
+  int64_t params = 0;  // SMEM address of the parameter words
   int64_t link_word = 0;
-  int32_t sems_used = 0;          // virtual ones first, then those of pipelines
+  int32_t sems_used = 0;  // virtual ones first, then those of pipelines
   std::vector<isa::Constant> constants;
-  std::vector<std::string> vmem_names;                  // by object: who lives there, for messages
+  std::vector<std::string> vmem_names;                   // by object: who lives there, for messages
   std::map<std::vector<uint32_t>, int64_t> descriptors;  // constant descriptors by content
 
   int linkRegister() const { return chip.scalar_regs - 1; }

@@ -12,14 +12,18 @@ using isa::Fifo;
 using isa::Opcode;
 
 struct RegState {
-  int def = -1;               // node, iteration in the bit above
+  int def = -1;  // node, iteration in the bit above
   llvm::SmallVector<int, 4> uses;
 };
 
 class Builder {
  public:
   Builder(llvm::ArrayRef<Insn> code, const Insn* term, const Machine& machine, bool loop, DepGraph* graph)
-      : code_(code), term_(term), machine_(machine), loop_(loop), graph_(*graph),
+      : code_(code),
+        term_(term),
+        machine_(machine),
+        loop_(loop),
+        graph_(*graph),
         n_(static_cast<int>(code.size()) + (term ? 1 : 0)) {}
 
   bool run() {
@@ -59,7 +63,8 @@ class Builder {
   void matrix(int node, int round);
   void syncs(int round);
   bool fifos();
-  bool fifo(const std::vector<int>& pushes, const std::vector<int>& pops, const std::vector<int>& both, Fifo kind);
+  bool fifo(const std::vector<int>& pushes, const std::vector<int>& pops, const std::vector<int>& both,
+            Fifo kind);
   void index();
 
   llvm::ArrayRef<Insn> code_;
@@ -75,14 +80,14 @@ class Builder {
     llvm::SmallVector<int, 16> staged[2];
     int latch_of[2] = {-1, -1};
     int latch = -1;
-    llvm::SmallVector<int, 16> since_latch;   // multiplications with the current weights
+    llvm::SmallVector<int, 16> since_latch;  // multiplications with the current weights
     int last_push = -1, last_mul = -1;
-    llvm::SmallVector<int, 16> accumulated, popped;   // users of addressed accumulators
+    llvm::SmallVector<int, 16> accumulated, popped;  // users of addressed accumulators
   };
   std::map<int, MxuState> mxu_;
   struct XluState {
     int last = -1;
-    llvm::SmallVector<int, 16> transposed;   // vxpose since the last vxpose.go
+    llvm::SmallVector<int, 16> transposed;  // vxpose since the last vxpose.go
   };
   std::map<int, XluState> xlu_;
   int last_sync_ = -1, last_wait_ = -1, last_start_ = -1;
@@ -117,7 +122,7 @@ void Builder::memory() {
   ValueNumbers numbers;
   struct Item {
     int node;
-    Access now, next;   // in iterations 0 and 1
+    Access now, next;  // in iterations 0 and 1
   };
   std::vector<Item> items;
   for (int round = 0; round < (loop_ ? 2 : 1); ++round) {
@@ -126,8 +131,10 @@ void Builder::memory() {
       const Opcode op = code_[i].insn.op;
       if (isVmemLoad(op) || isVmemStore(op) || op == Opcode::sld || op == Opcode::sst) {
         const Access a = accessOf(code_[i], numbers);
-        if (round == 0) items.push_back({i, a, a});
-        else items[k].next = a;
+        if (round == 0)
+          items.push_back({i, a, a});
+        else
+          items[k].next = a;
         ++k;
       }
       numbers.apply(code_[i].insn);
@@ -185,7 +192,8 @@ void Builder::matrix(int node, int round) {
       const isa::Operand& y = i.operands[2];
       const int n = isa::mxuRows(insn(a % n_).op) / 8 * isa::mxuPanels(machine_.chip().mxu_side);
       const bool known = x.kind == isa::Operand::kImm && y.kind == isa::Operand::kImm;
-      if (!known || (y.imm >= x.imm && y.imm < x.imm + n)) edgeAt(a, here, machine_.latency(insn(a % n_).op), 1);
+      if (!known || (y.imm >= x.imm && y.imm < x.imm + n))
+        edgeAt(a, here, machine_.latency(insn(a % n_).op), 1);
     }
     for (int p : m.popped) edgeAt(p, here, 1, 1);
     m.popped.push_back(here);
@@ -259,8 +267,8 @@ bool Builder::fifos() {
   }
   bool balanced = true;
   for (auto& [key, both] : users) {
-    std::vector<int> pushes, pops;   // by entry; by pop
-    bool carried = false;            // entries cross the block's borders
+    std::vector<int> pushes, pops;  // by entry; by pop
+    bool carried = false;           // entries cross the block's borders
     for (int i : both) {
       const isa::FifoEffect e = isa::fifoEffect(code_[i].insn, side);
       for (int k = 0; k < e.entries; ++k) pushes.push_back(i);
@@ -278,13 +286,17 @@ bool Builder::fifos() {
   return balanced;
 }
 
-bool Builder::fifo(const std::vector<int>& pushes, const std::vector<int>& pops, const std::vector<int>& both, Fifo kind) {
+bool Builder::fifo(const std::vector<int>& pushes, const std::vector<int>& pops, const std::vector<int>& both,
+                   Fifo kind) {
   const int depth = machine_.depth(kind), count = static_cast<int>(pushes.size());
-  std::vector<int> distinct;   // pushing instructions in order
+  std::vector<int> distinct;  // pushing instructions in order
   for (int p : pushes)
     if (distinct.empty() || distinct.back() != p) distinct.push_back(p);
-  auto apart = [&](int push) { return machine_.unit(code_[push].insn) >= 0 ? machine_.interval(code_[push].insn.op) : 1; };
-  for (size_t k = 1; k < distinct.size(); ++k) edge(distinct[k - 1], distinct[k], 0, apart(distinct[k - 1]), 1);
+  auto apart = [&](int push) {
+    return machine_.unit(code_[push].insn) >= 0 ? machine_.interval(code_[push].insn.op) : 1;
+  };
+  for (size_t k = 1; k < distinct.size(); ++k)
+    edge(distinct[k - 1], distinct[k], 0, apart(distinct[k - 1]), 1);
   for (int k = 1; k < count; ++k) edge(pops[k - 1], pops[k], 0, 1, 1);
   if (loop_) {
     edge(distinct.back(), distinct.front(), 1, apart(distinct.back()), 1);
@@ -303,7 +315,7 @@ bool Builder::fifo(const std::vector<int>& pushes, const std::vector<int>& pops,
     if (gone >= 0) {
       edge(pops[gone], pushes[k], 0, 0, 0);
     } else if (loop_) {
-      const int back = (-gone + count - 1) / count;   // iterations earlier
+      const int back = (-gone + count - 1) / count;  // iterations earlier
       edge(pops[gone + back * count], pushes[k], back, 0, 0);
     }
   }
@@ -319,7 +331,8 @@ void Builder::index() {
 
 }  // namespace
 
-bool buildDeps(llvm::ArrayRef<Insn> code, const Insn* term, const Machine& machine, bool loop, DepGraph* graph) {
+bool buildDeps(llvm::ArrayRef<Insn> code, const Insn* term, const Machine& machine, bool loop,
+               DepGraph* graph) {
   return Builder(code, term, machine, loop, graph).run();
 }
 

@@ -56,11 +56,14 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
     program.ranges.push_back({func.name, begin, static_cast<uint32_t>(program.bundles.size())});
     labels.push_back({begin, labelName(func.name, taken)});
     for (size_t b = 0; b < targeted.size(); ++b)
-      if (targeted[b] && start[f][b] != begin) labels.push_back({start[f][b], labelName(func.name + ".b" + std::to_string(b), taken)});
+      if (targeted[b] && start[f][b] != begin)
+        labels.push_back({start[f][b], labelName(func.name + ".b" + std::to_string(b), taken)});
   }
-  std::stable_sort(labels.begin(), labels.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(labels.begin(), labels.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& l : labels)
-    if (program.label_at.empty() || program.label_at.back().first != l.first) program.label_at.push_back(std::move(l));
+    if (program.label_at.empty() || program.label_at.back().first != l.first)
+      program.label_at.push_back(std::move(l));
 }
 
 void emitBuffers(const Context& ctx, isa::Program& program) {
@@ -69,7 +72,8 @@ void emitBuffers(const Context& ctx, isa::Program& program) {
   for (size_t b = 0; b < m.buffers.size(); ++b) {
     const llo::Buffer& buffer = m.buffers[b];
     if (buffer.space == isa::Space::kHbm && ranges[storageOf(m, static_cast<int32_t>(b))].begin < 0) continue;
-    program.buffers.push_back({buffer.name, buffer.space, ctx.address[b], buffer.bytes, buffer.real_bytes, ctx.locOf(buffer.loc)});
+    program.buffers.push_back(
+        {buffer.name, buffer.space, ctx.address[b], buffer.bytes, buffer.real_bytes, ctx.locOf(buffer.loc)});
     if (buffer.role == llo::Role::kConstant && !buffer.data.empty())
       program.constants.push_back({buffer.space, ctx.address[b], buffer.data});
   }

@@ -68,16 +68,29 @@ void Expander::block(const llo::Block& block) {
 void Expander::stmt(const llo::Stmt& s) {
   b_.setOp(op_base_ + s.op);
   switch (s.kind) {
-    case llo::StmtKind::kInsn: return insn(s);
-    case llo::StmtKind::kPseudo: return pseudo(s);
-    case llo::StmtKind::kLoop: return loop(s);
-    case llo::StmtKind::kWhile: return whileLoop(s);
-    case llo::StmtKind::kIf: return branch(s);
-    case llo::StmtKind::kCall: return call(s);
-    case llo::StmtKind::kDma: return dma(code_->dmas[s.index]);
-    case llo::StmtKind::kSemWait: b_.emit(Opcode::sem_wait, {s.index, scalar(s.amount)}); return;
-    case llo::StmtKind::kSemAdd: b_.emit(Opcode::sem_add, {s.index, scalar(s.amount)}); return;
-    case llo::StmtKind::kSemRead: b_.emit(Opcode::sem_read, {reg(s.reg), s.index}); return;
+    case llo::StmtKind::kInsn:
+      return insn(s);
+    case llo::StmtKind::kPseudo:
+      return pseudo(s);
+    case llo::StmtKind::kLoop:
+      return loop(s);
+    case llo::StmtKind::kWhile:
+      return whileLoop(s);
+    case llo::StmtKind::kIf:
+      return branch(s);
+    case llo::StmtKind::kCall:
+      return call(s);
+    case llo::StmtKind::kDma:
+      return dma(code_->dmas[s.index]);
+    case llo::StmtKind::kSemWait:
+      b_.emit(Opcode::sem_wait, {s.index, scalar(s.amount)});
+      return;
+    case llo::StmtKind::kSemAdd:
+      b_.emit(Opcode::sem_add, {s.index, scalar(s.amount)});
+      return;
+    case llo::StmtKind::kSemRead:
+      b_.emit(Opcode::sem_read, {reg(s.reg), s.index});
+      return;
     case llo::StmtKind::kSemSignal: {
       const S device = asReg(scalar(s.device)), sem = b_.imm(s.index), amount = asReg(scalar(s.amount));
       b_.emit(Opcode::sem_signal, {device, sem, amount});
@@ -116,8 +129,12 @@ void Expander::setBase(S r, int32_t object) {
 void Expander::pseudo(const llo::Stmt& s) {
   const S to = reg(s.reg);
   switch (s.pseudo) {
-    case llo::PseudoKind::kGrid: b_.setReg(to, values_->grid[s.index]); break;
-    case llo::PseudoKind::kParam: b_.emit(Opcode::sld, {to, Addr{{}, ctx_.params + 4 * s.index}}); break;
+    case llo::PseudoKind::kGrid:
+      b_.setReg(to, values_->grid[s.index]);
+      break;
+    case llo::PseudoKind::kParam:
+      b_.emit(Opcode::sld, {to, Addr{{}, ctx_.params + 4 * s.index}});
+      break;
     case llo::PseudoKind::kBlock:
       b_.setReg(to, values_->blocks[s.index]);
       setBase(to, objectOfBlock(ctx_, s.index));
@@ -126,10 +143,18 @@ void Expander::pseudo(const llo::Stmt& s) {
       b_.setReg(to, values_->scratch[s.index]);
       setBase(to, objectOfScratch(ctx_, *values_->kernel, s.index));
       break;
-    case llo::PseudoKind::kVmem: setBase(to, objectOfBuffer(ctx_, s.index)); [[fallthrough]];
-    case llo::PseudoKind::kSmem: b_.setReg(to, ctx_.address[s.index]); break;
-    case llo::PseudoKind::kHbmRow: b_.setReg(to, ctx_.address[s.index] / 512); break;
-    case llo::PseudoKind::kDevice: b_.emit(Opcode::sld, {to, Addr{{}, isa::kDeviceIdAddress}}); break;
+    case llo::PseudoKind::kVmem:
+      setBase(to, objectOfBuffer(ctx_, s.index));
+      [[fallthrough]];
+    case llo::PseudoKind::kSmem:
+      b_.setReg(to, ctx_.address[s.index]);
+      break;
+    case llo::PseudoKind::kHbmRow:
+      b_.setReg(to, ctx_.address[s.index] / 512);
+      break;
+    case llo::PseudoKind::kDevice:
+      b_.emit(Opcode::sld, {to, Addr{{}, isa::kDeviceIdAddress}});
+      break;
     case llo::PseudoKind::kDeviceWord:
       b_.emit(Opcode::sld, {to, Addr{{}, isa::kDeviceTableAddress + 4 * s.index}});
       break;
@@ -158,8 +183,10 @@ void Expander::loop(const llo::Stmt& s) {
   Block& last = b_.func().blocks[b_.current()];
   if (b_.current() == head) {
     last.loop_body = true;
-    if (s.amount.is_reg) last.trip_reg = trip.o.reg;
-    else last.trip_imm = s.amount.imm;
+    if (s.amount.is_reg)
+      last.trip_reg = trip.o.reg;
+    else
+      last.trip_imm = s.amount.imm;
   }
   b_.branchBack(head, {again.id, false});
   b_.leaveLoop();
@@ -192,19 +219,25 @@ void Expander::branch(const llo::Stmt& s) {
   b_.place(end);
 }
 
-void Expander::storeWord(int64_t address, Arg value) { b_.emit(Opcode::sst, {Addr{{}, address}, asReg(value)}); }
+void Expander::storeWord(int64_t address, Arg value) {
+  b_.emit(Opcode::sst, {Addr{{}, address}, asReg(value)});
+}
 
-// The parts of a place that are known only when running: *row and *offset are left without id where the constants in the
-// descriptor are right.
+// The parts of a place that are known only when running: *row and *offset are left without id where the
+// constants in the descriptor are right.
 void Expander::patchPlace(const llo::Place& place, S* row, S* offset) {
-  auto add = [&](Arg more) {
-    *offset = offset->id < 0 ? asReg(more) : b_.s(Opcode::sadd, {*offset, more});
-  };
+  auto add = [&](Arg more) { *offset = offset->id < 0 ? asReg(more) : b_.s(Opcode::sadd, {*offset, more}); };
   int64_t constant = place.offset;
   switch (place.kind) {
-    case llo::Place::kBuffer: constant += ctx_.address[place.index] % 512; break;
-    case llo::Place::kBlock: add(values_->blocks[place.index]); break;
-    case llo::Place::kScratch: add(values_->scratch[place.index]); break;
+    case llo::Place::kBuffer:
+      constant += ctx_.address[place.index] % 512;
+      break;
+    case llo::Place::kBlock:
+      add(values_->blocks[place.index]);
+      break;
+    case llo::Place::kScratch:
+      add(values_->scratch[place.index]);
+      break;
     case llo::Place::kParam: {
       const int64_t word = ctx_.params + 4 * paramWords(*values_->kernel)[place.index];
       const bool hbm = values_->kernel->params[place.index].kind == llo::KernelParam::kHbm;
@@ -221,14 +254,19 @@ namespace {
 
 isa::Space spaceOf(const Context& ctx, const llo::Place& place, const KernelValues* values) {
   switch (place.kind) {
-    case llo::Place::kBuffer: return ctx.module.buffers[place.index].space;
+    case llo::Place::kBuffer:
+      return ctx.module.buffers[place.index].space;
     case llo::Place::kParam:
       switch (values->kernel->params[place.index].kind) {
-        case llo::KernelParam::kSmem: return isa::Space::kSmem;
-        case llo::KernelParam::kVmem: return isa::Space::kVmem;
-        default: return isa::Space::kHbm;
+        case llo::KernelParam::kSmem:
+          return isa::Space::kSmem;
+        case llo::KernelParam::kVmem:
+          return isa::Space::kVmem;
+        default:
+          return isa::Space::kHbm;
       }
-    default: return isa::Space::kVmem;
+    default:
+      return isa::Space::kVmem;
   }
 }
 
@@ -260,7 +298,8 @@ void Expander::dma(const llo::Dma& d) {
     w[isa::kDmaDstStride1 + 3 * k] = static_cast<uint32_t>(d.dims[k].dst_stride);
   }
   const bool device_reg = d.remote && d.device.is_reg;
-  const bool patched = device_reg || row[0].id >= 0 || row[1].id >= 0 || offset[0].id >= 0 || offset[1].id >= 0;
+  const bool patched =
+      device_reg || row[0].id >= 0 || row[1].id >= 0 || offset[0].id >= 0 || offset[1].id >= 0;
   const int64_t at = ctx_.placeDescriptor(w, patched);
   for (int k = 0; k < 2; ++k) {
     if (row[k].id >= 0) storeWord(at + 4 * base_word[k], row[k]);

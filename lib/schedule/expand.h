@@ -1,5 +1,5 @@
-// Structured llo code to a control-flow graph: loops, branches, calls and transfers become machine instructions; pseudo
-// values become what they stand for.
+// Structured llo code to a control-flow graph: loops, branches, calls and transfers become machine
+// instructions; pseudo values become what they stand for.
 #pragma once
 #include <map>
 #include <vector>
@@ -19,8 +19,8 @@ struct Callee {
 /// Functions by callee, in order of first call; the driver is function 0.
 struct Callees {
   std::map<Callee, int32_t> index;
-  std::vector<Callee> order;          // function i + 1
-  std::vector<int32_t> call_locs;     // of the first call
+  std::vector<Callee> order;       // function i + 1
+  std::vector<int32_t> call_locs;  // of the first call
   int32_t functionOf(const Callee& callee, int32_t locs);
 };
 
@@ -34,7 +34,8 @@ class Expander {
  public:
   Expander(Context& ctx, FuncBuilder& builder, Callees* callees, const KernelValues* values)
       : ctx_(ctx), b_(builder), callees_(callees), values_(values) {}
-  /// Appends all of `code`. Its registers and units become new ones of the function; op slots grow by op_base.
+  /// Appends all of `code`. Its registers and units become new ones of the function; op slots grow by
+  /// op_base.
   void run(const llo::Code& code, uint32_t op_base);
   /// The function's register for a predicate register of the code run last.
   llo::P pred(int32_t reg) const { return {reg + base_[3]}; }

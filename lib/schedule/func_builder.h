@@ -1,5 +1,5 @@
-// Appends machine instructions to the blocks of a Func. New blocks open at labels; a label is a block index that may be
-// asked for before its block is begun.
+// Appends machine instructions to the blocks of a Func. New blocks open at labels; a label is a block index
+// that may be asked for before its block is begun.
 #pragma once
 #include <initializer_list>
 
@@ -50,8 +50,14 @@ class FuncBuilder {
   /// Replaces labels by block indices; call once at the end.
   void finish();
 
-  void enterLoop() { ++depth_; func_.blocks.back().depth = depth_; }
-  void leaveLoop() { --depth_; func_.blocks.back().depth = depth_; }
+  void enterLoop() {
+    ++depth_;
+    func_.blocks.back().depth = depth_;
+  }
+  void leaveLoop() {
+    --depth_;
+    func_.blocks.back().depth = depth_;
+  }
 
  private:
   Block& block() { return func_.blocks.back(); }

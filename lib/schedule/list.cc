@@ -24,12 +24,15 @@ class Reservations {
     const int unit = machine_.unit(insn);
     if (unit >= 0) unit_free_[unit] = cycle + machine_.interval(insn.op);
     const int cycles = machine_.slotCycles(insn);
-    if (cycles > 1) busy_[slot].push_back(cycle + cycles);
-    else ++used_[slot];
+    if (cycles > 1)
+      busy_[slot].push_back(cycle + cycles);
+    else
+      ++used_[slot];
   }
   void nextCycle(int cycle) {
     used_.fill(0);
-    for (auto& b : busy_) b.erase(std::remove_if(b.begin(), b.end(), [&](int until) { return until <= cycle; }), b.end());
+    for (auto& b : busy_)
+      b.erase(std::remove_if(b.begin(), b.end(), [&](int until) { return until <= cycle; }), b.end());
   }
 
  private:
@@ -57,8 +60,8 @@ std::vector<int> heights(const DepGraph& graph, int n, bool* acyclic) {
 }
 
 // Where a branch stands so that its delay bundles hold the end of the block.
-void placeTerminator(const Block& block, const DepGraph& graph, const Machine& machine, const std::vector<int>& bundle_of,
-                     Bundles* out) {
+void placeTerminator(const Block& block, const DepGraph& graph, const Machine& machine,
+                     const std::vector<int>& bundle_of, Bundles* out) {
   const int n = static_cast<int>(block.code.size());
   const bool halts = block.term.insn.op == isa::Opcode::halt;
   const int delay = halts ? 0 : machine.delay();

@@ -24,8 +24,8 @@ std::vector<llvm::BitVector> liveOut(const Func& func, const RegIndex& index) {
   std::vector<llvm::BitVector> uses(n, llvm::BitVector(index.size())), kills = uses, out = uses;
   for (int b = 0; b < n; ++b) {
     auto scan = [&](const Insn& i) {
-      // Reads come before writes in one instruction; fixed blocks read before they write in one cycle as well, but there a
-      // value written in the same cycle is another one, never the one read.
+      // Reads come before writes in one instruction; fixed blocks read before they write in one cycle as
+      // well, but there a value written in the same cycle is another one, never the one read.
       forEachVirtual(i, index, [&](int32_t r, bool read, bool write, bool partial) {
         if ((read || (write && partial)) && !kills[b].test(r)) uses[b].set(r);
       });
@@ -132,7 +132,8 @@ class Graph {
         if (read || (write && partial)) add(r);
       });
     };
-    // The terminator of a fixed block may stand before other instructions; keeping its predicate live to the end is safe.
+    // The terminator of a fixed block may stand before other instructions; keeping its predicate live to the
+    // end is safe.
     if (block.has_term) reads(block.term);
     for (size_t end = block.code.size(); end > 0;) {
       size_t k = end - 1;

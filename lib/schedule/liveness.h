@@ -22,13 +22,13 @@ struct RegIndex {
   int32_t base[kNumClasses + 1] = {0, 0, 0, 0, 0};
 };
 
-/// Calls f(index, is_read, is_write, partial) for the virtual registers of an instruction. A predicated write is partial: the
-/// old value may stay.
+/// Calls f(index, is_read, is_write, partial) for the virtual registers of an instruction. A predicated write
+/// is partial: the old value may stay.
 template <class F>
 void forEachVirtual(const Insn& insn, const RegIndex& index, F&& f) {
   const bool partial = insn.insn.pred_virt || insn.insn.pred != isa::kAlways;
   isa::forEachRegister(insn.insn, [&](isa::RegClass cls, int num, bool virt, bool is_read, bool is_write) {
-    if (virt) f(index.of(cls, num), is_read, is_write, partial);
+    if (virt) f(index.of(cls, num), is_read && !(is_write && insn.fresh), is_write, partial);
   });
 }
 
@@ -40,10 +40,10 @@ std::vector<llvm::BitVector> liveOut(const Func& func, const RegIndex& index);
 
 /// Interference: for each register, those of its class that hold another value somewhere while it is live.
 struct Interference {
-  std::vector<std::vector<int32_t>> neighbours;   // ascending, without duplicates
-  std::vector<char> across_call;                  // live over a call
-  std::vector<double> cost;                       // reads and writes, loops counted
-  std::vector<int32_t> first;                     // position of the first mention, -1: never
+  std::vector<std::vector<int32_t>> neighbours;  // ascending, without duplicates
+  std::vector<char> across_call;                 // live over a call
+  std::vector<double> cost;                      // reads and writes, loops counted
+  std::vector<int32_t> first;                    // position of the first mention, -1: never
 };
 Interference interference(const Func& func, const RegIndex& index);
 

@@ -33,7 +33,8 @@ Insn branch(int64_t target, uint32_t slot, int32_t pred = -1) {
   return i;
 }
 
-/// The blocks that replace a loop, with branch targets relative to the first of them where negative (~k: block k).
+/// The blocks that replace a loop, with branch targets relative to the first of them where negative (~k:
+/// block k).
 struct Pipeline {
   std::vector<Block> blocks;
 };
@@ -71,7 +72,9 @@ class LoopPipeliner {
       return false;
     }
     const int stages = s.stages();
-    if (loop.trip_imm >= 0 && (loop.trip_imm < stages || loop.trip_imm * limit <= (loop.trip_imm + stages - 1) * s.ii)) return false;
+    if (loop.trip_imm >= 0 &&
+        (loop.trip_imm < stages || loop.trip_imm * limit <= (loop.trip_imm + stages - 1) * s.ii))
+      return false;
     build(loop, body, before, s, out);
     return true;
   }
@@ -87,15 +90,18 @@ class LoopPipeliner {
         reads_p |= read && virt && cls == isa::RegClass::kPred && num == p;
       });
       if (reads_p) return false;
-      if (i.insn.op == Opcode::scmp_lt && i.insn.operands[0].reg == p) ++compares, counter = i.insn.operands[1].reg;
-      else body.push_back(i);
+      if (i.insn.op == Opcode::scmp_lt && i.insn.operands[0].reg == p)
+        ++compares, counter = i.insn.operands[1].reg;
+      else
+        body.push_back(i);
     }
     counter_ = counter;
     return compares == 1;
   }
 
   int plainCycles(const Block& loop) const {
-    // Longest of the critical path and the resources: what one iteration takes when iterations do not overlap.
+    // Longest of the critical path and the resources: what one iteration takes when iterations do not
+    // overlap.
     DepGraph graph;
     buildDeps(loop.code, nullptr, machine_, false, &graph);
     std::vector<int> time(loop.code.size(), 0);
@@ -130,7 +136,8 @@ class LoopPipeliner {
       for (const Insn& i : body) count(i, 1);
       for (size_t k = 0; k < body.size(); ++k) {
         const isa::Instruction& i = body[k].insn;
-        if (isa::info(i.op).slot != isa::Slot::kScalar || i.num_operands == 0 || i.op == Opcode::spop) continue;
+        if (isa::info(i.op).slot != isa::Slot::kScalar || i.num_operands == 0 || i.op == Opcode::spop)
+          continue;
         const isa::Operand& d = i.operands[0];
         if (isa::info(i.op).operands[0] != isa::OperandKind::Sd || !d.virt) continue;
         int own = 0;
@@ -145,11 +152,13 @@ class LoopPipeliner {
     }
   }
 
-  void build(const Block& loop, const std::vector<Insn>& body, const std::vector<Insn>& before, const ModuloSchedule& s, Pipeline* out) {
+  void build(const Block& loop, const std::vector<Insn>& body, const std::vector<Insn>& before,
+             const ModuloSchedule& s, Pipeline* out) {
     const int stages = s.stages();
     const uint32_t op = loop.term.op;
     const bool dynamic = loop.trip_imm < 0;
-    // By cycle within the iteration; of one cycle the older iterations first, for they read before younger ones write.
+    // By cycle within the iteration; of one cycle the older iterations first, for they read before younger
+    // ones write.
     std::vector<int> order(body.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -187,7 +196,8 @@ class LoopPipeliner {
     };
     size_t next = 0;
     for (int cycle = 0; cycle < s.ii; ++cycle) {
-      for (; next < order.size() && s.time[order[next]] % s.ii == cycle; ++next) put(body[order[next]], cycle);
+      for (; next < order.size() && s.time[order[next]] % s.ii == cycle; ++next)
+        put(body[order[next]], cycle);
       if (cycle == kernel.term_cycle - 2) put(make(Opcode::ssub, {S{count}, S{count}, 1}, op), cycle);
       if (cycle == kernel.term_cycle - 1) put(make(Opcode::scmp_gt, {P{again}, S{count}, 0}, op), cycle);
     }

@@ -20,8 +20,8 @@ class Machine {
   int depth(isa::Fifo fifo) const;
   int registers(isa::RegClass cls) const;
 
-  /// The unit that an instruction keeps busy for its interval: paths of MXUs, XLUs, the EUP; -1 for slots that take one each
-  /// cycle. MXU paths are numbered 2 * unit (loading) and 2 * unit + 1 (multiplying).
+  /// The unit that an instruction keeps busy for its interval: paths of MXUs, XLUs, the EUP; -1 for slots
+  /// that take one each cycle. MXU paths are numbered 2 * unit (loading) and 2 * unit + 1 (multiplying).
   int unit(const isa::Instruction& insn) const;
   int numUnits() const { return num_units_; }
   /// Cycles that the instruction keeps a slot of its kind (more than 1 for scalar divisions, say).

@@ -1,6 +1,6 @@
-// Modulo scheduling with windows: every instruction has an earliest and a latest cycle that all edges allow. The one with
-// the least slack is placed first, and each placement narrows the windows of the others, so that only a lack of slots or
-// units can fail, never an edge. An II that fails gives way to the next one.
+// Modulo scheduling with windows: every instruction has an earliest and a latest cycle that all edges allow.
+// The one with the least slack is placed first, and each placement narrows the windows of the others, so that
+// only a lack of slots or units can fail, never an edge. An II that fails gives way to the next one.
 #include "modulo.h"
 
 #include <algorithm>
@@ -45,7 +45,12 @@ class Table {
 class Scheduler {
  public:
   Scheduler(llvm::ArrayRef<Insn> body, const DepGraph& graph, const Machine& machine, int ii)
-      : body_(body), graph_(graph), machine_(machine), ii_(ii), n_(static_cast<int>(body.size())), table_(machine, ii) {}
+      : body_(body),
+        graph_(graph),
+        machine_(machine),
+        ii_(ii),
+        n_(static_cast<int>(body.size())),
+        table_(machine, ii) {}
 
   bool run(std::vector<int32_t>* time) {
     reserveControl();
@@ -71,7 +76,8 @@ class Scheduler {
 
   int weight(const Edge& e) const { return e.latency - e.distance * ii_; }
 
-  // Longest paths from the start and to the end. A positive cycle means that a recurrence needs a longer iteration.
+  // Longest paths from the start and to the end. A positive cycle means that a recurrence needs a longer
+  // iteration.
   bool windows() {
     earliest_.assign(n_, 0);
     for (int round = 0;; ++round) {
@@ -96,10 +102,12 @@ class Scheduler {
   }
 
   bool placeOne() {
-    // Pointers advance last: wherever the accesses through one have found room, its update fits between two iterations.
+    // Pointers advance last: wherever the accesses through one have found room, its update fits between two
+    // iterations.
     int pick = -1;
     auto before = [&](int a, int b) {
-      return std::make_tuple(advancesPointer(a), slack(a), earliest_[a]) < std::make_tuple(advancesPointer(b), slack(b), earliest_[b]);
+      return std::make_tuple(advancesPointer(a), slack(a), earliest_[a]) <
+             std::make_tuple(advancesPointer(b), slack(b), earliest_[b]);
     };
     for (int i = 0; i < n_; ++i)
       if (!placed_[i] && (pick < 0 || before(i, pick))) pick = i;
@@ -130,7 +138,8 @@ class Scheduler {
   bool wantsLate(int i) const {
     bool feeds = false;
     for (int32_t e : graph_.pred[i])
-      if (placed_[graph_.edges[e].from] && graph_.edges[e].distance == 0 && graph_.edges[e].latency > 0) return false;
+      if (placed_[graph_.edges[e].from] && graph_.edges[e].distance == 0 && graph_.edges[e].latency > 0)
+        return false;
     for (int32_t e : graph_.succ[i]) feeds |= placed_[graph_.edges[e].to] && graph_.edges[e].distance == 0;
     return feeds;
   }
@@ -193,7 +202,7 @@ int vectorPressure(llvm::ArrayRef<Insn> body, const ModuloSchedule& s) {
     int32_t def = -1, last = -1;
     bool carried = false;
   };
-  std::vector<std::pair<int32_t, Range>> ranges;   // by register
+  std::vector<std::pair<int32_t, Range>> ranges;  // by register
   auto of = [&](int32_t r) -> Range& {
     for (auto& [reg, range] : ranges)
       if (reg == r) return range;
@@ -221,12 +230,15 @@ int vectorPressure(llvm::ArrayRef<Insn> body, const ModuloSchedule& s) {
 
 }  // namespace
 
-int ModuloSchedule::stages() const { return time.empty() ? 0 : *std::max_element(time.begin(), time.end()) / ii + 1; }
+int ModuloSchedule::stages() const {
+  return time.empty() ? 0 : *std::max_element(time.begin(), time.end()) / ii + 1;
+}
 
 bool moduloSchedule(llvm::ArrayRef<Insn> body, const Machine& machine, int limit, ModuloSchedule* out) {
   DepGraph graph;
-  constexpr size_t kMostInstructions = 1500;   // longer bodies have enough to do within one iteration
-  if (body.empty() || body.size() > kMostInstructions || !buildDeps(body, nullptr, machine, true, &graph)) return false;
+  constexpr size_t kMostInstructions = 1500;  // longer bodies have enough to do within one iteration
+  if (body.empty() || body.size() > kMostInstructions || !buildDeps(body, nullptr, machine, true, &graph))
+    return false;
   int step = 1;
   const int first = resourceBound(body, machine);
   for (int ii = first; ii < limit; ii += step) {
@@ -234,7 +246,7 @@ bool moduloSchedule(llvm::ArrayRef<Insn> body, const Machine& machine, int limit
     if (Scheduler(body, graph, machine, ii).run(&out->time) &&
         vectorPressure(body, *out) <= machine.registers(isa::RegClass::kVector) - 1)
       return true;
-    step = std::max(1, (ii - first) / 8);   // patience grows with the distance from the bound
+    step = std::max(1, (ii - first) / 8);  // patience grows with the distance from the bound
   }
   return false;
 }

@@ -9,7 +9,7 @@ namespace tpu::schedule {
 
 Peak hbmPeak(const llo::Module& module) {
   const std::vector<LiveRange> ranges = bufferRanges(module);
-  std::map<int64_t, int64_t> change;   // bytes more at a position
+  std::map<int64_t, int64_t> change;  // bytes more at a position
   std::vector<int64_t> bytes(module.buffers.size(), 0);
   for (size_t b = 0; b < module.buffers.size(); ++b) {
     int64_t& s = bytes[storageOf(module, static_cast<int32_t>(b))];
@@ -29,7 +29,8 @@ Peak hbmPeak(const llo::Module& module) {
   for (size_t b = 0; b < module.buffers.size(); ++b)
     if (bytes[b] > 0 && ranges[b].overlaps({peak.position, peak.position}))
       peak.buffers.push_back({static_cast<int32_t>(b), bytes[b], module.buffers[b].real_bytes});
-  std::stable_sort(peak.buffers.begin(), peak.buffers.end(), [](const PeakBuffer& a, const PeakBuffer& b) { return a.bytes > b.bytes; });
+  std::stable_sort(peak.buffers.begin(), peak.buffers.end(),
+                   [](const PeakBuffer& a, const PeakBuffer& b) { return a.bytes > b.bytes; });
   return peak;
 }
 

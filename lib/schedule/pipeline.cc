@@ -15,17 +15,17 @@ using llo::S;
 
 namespace {
 
-/// How a block moves over the grid: what a step adds to its HBM offset, by the dimension that the step advances (those
-/// inside it go back to 0).
+/// How a block moves over the grid: what a step adds to its HBM offset, by the dimension that the step
+/// advances (those inside it go back to 0).
 struct Motion {
-  std::vector<int64_t> delta;   // by active dimension
+  std::vector<int64_t> delta;  // by active dimension
   bool moves() const {
     return std::any_of(delta.begin(), delta.end(), [](int64_t d) { return d != 0; });
   }
 };
 
 struct ActiveDim {
-  int index;       // grid dimension
+  int index;  // grid dimension
   int64_t size;
 };
 
@@ -53,20 +53,25 @@ llvm::Expected<VmemPlan> planVmem(const Context& ctx, const llo::Kernel& kernel)
   std::vector<int> slots;
   auto total = [&] {
     int64_t bytes = ctx.vmem_buffers_end;
-    for (size_t b = 0; b < kernel.blocks.size(); ++b) bytes += slots[b] * ((kernel.blocks[b].bytes + 4095) / 4096 * 4096);
+    for (size_t b = 0; b < kernel.blocks.size(); ++b)
+      bytes += slots[b] * ((kernel.blocks[b].bytes + 4095) / 4096 * 4096);
     for (int64_t s : kernel.scratch) bytes += (s + 4095) / 4096 * 4096;
     return bytes;
   };
-  for (const llo::PipelineBlock& block : kernel.blocks) slots.push_back(motionOf(block, dims).moves() ? 2 : 1);
+  for (const llo::PipelineBlock& block : kernel.blocks)
+    slots.push_back(motionOf(block, dims).moves() ? 2 : 1);
   VmemPlan plan;
   while (total() > ctx.chip.vmem_bytes) {
     int largest = -1;
     for (size_t b = 0; b < slots.size(); ++b)
-      if (slots[b] == 2 && (largest < 0 || kernel.blocks[b].bytes > kernel.blocks[largest].bytes)) largest = static_cast<int>(b);
+      if (slots[b] == 2 && (largest < 0 || kernel.blocks[b].bytes > kernel.blocks[largest].bytes))
+        largest = static_cast<int>(b);
     if (largest < 0) {
-      std::string text = "kernel " + kernel.name + " needs " + formatBinaryBytes(total()) + " of VMEM with one slot for each block, the chip has " +
+      std::string text = "kernel " + kernel.name + " needs " + formatBinaryBytes(total()) +
+                         " of VMEM with one slot for each block, the chip has " +
                          formatBinaryBytes(ctx.chip.vmem_bytes) + "; tiles:";
-      for (const llo::PipelineBlock& block : kernel.blocks) text += " " + block.name + " " + formatBinaryBytes(block.bytes) + ",";
+      for (const llo::PipelineBlock& block : kernel.blocks)
+        text += " " + block.name + " " + formatBinaryBytes(block.bytes) + ",";
       text.pop_back();
       return fail(Code::kVmemFull, "", text, ExitStatus::kDoesNotFit);
     }
@@ -98,16 +103,16 @@ struct TransferState {
 struct BlockState {
   const llo::PipelineBlock* block;
   Motion motion;
-  bool in_rows = false;        // offsets count rows of 512 bytes in the descriptor's base word
-  bool edges = false;          // bytes differ between steps
-  int64_t bytes = 0;           // moved per step where !edges
+  bool in_rows = false;  // offsets count rows of 512 bytes in the descriptor's base word
+  bool edges = false;    // bytes differ between steps
+  int64_t bytes = 0;     // moved per step where !edges
   int32_t sem = -1;
   llvm::SmallVector<int64_t, 2> slots;
-  S offset;                    // of the step to be moved next: rows, or bytes
-  S slot;                      // VMEM address of the body's slot; no id: constant
-  S moved, pending;            // edges: bytes of the transfer started last, of the one not waited for
-  P fetched;                   // inputs that do not move every step: step s was fetched for
-  P in_flight;                 // outputs: a write-back is not waited for
+  S offset;          // of the step to be moved next: rows, or bytes
+  S slot;            // VMEM address of the body's slot; no id: constant
+  S moved, pending;  // edges: bytes of the transfer started last, of the one not waited for
+  P fetched;         // inputs that do not move every step: step s was fetched for
+  P in_flight;       // outputs: a write-back is not waited for
   std::vector<TransferState> transfers;
   bool out() const { return block->direction == llo::Direction::kOut; }
   bool double_buffered() const { return slots.size() == 2; }
@@ -116,7 +121,11 @@ struct BlockState {
 class KernelExpander {
  public:
   KernelExpander(Context& ctx, const Callee& callee, const VmemPlan& plan)
-      : ctx_(ctx), kernel_(ctx.module.kernels[callee.kernel]), callee_(callee), plan_(plan), b_(func_),
+      : ctx_(ctx),
+        kernel_(ctx.module.kernels[callee.kernel]),
+        callee_(callee),
+        plan_(plan),
+        b_(func_),
         dims_(activeDims(kernel_)) {}
 
   Func run(int32_t call_locs);
@@ -151,17 +160,20 @@ class KernelExpander {
   FuncBuilder b_;
   std::vector<ActiveDim> dims_;
   std::vector<BlockState> blocks_;
-  std::vector<S> next_, current_;      // indices by active dimension
-  std::vector<P> wrap_;                // wrap_[d]: the step wrapped dimensions d.. (inner ones included)
-  std::vector<P> done_;                // by companion
-  bool single_ = false;                // one grid step
+  std::vector<S> next_, current_;  // indices by active dimension
+  std::vector<P> wrap_;            // wrap_[d]: the step wrapped dimensions d.. (inner ones included)
+  std::vector<P> done_;            // by companion
+  bool single_ = false;            // one grid step
 };
 
-int64_t transferBytes(const llo::Transfer& t) { return t.run * t.dims[0].count * t.dims[1].count * t.dims[2].count; }
+int64_t transferBytes(const llo::Transfer& t) {
+  return t.run * t.dims[0].count * t.dims[1].count * t.dims[2].count;
+}
 
 bool hasEdges(const llo::Kernel& kernel, const llo::Transfer& t) {
   auto live = [&](int grid) { return grid >= 0 && kernel.grid[grid] > 1; };
-  return live(t.run_edge_grid) || live(t.dims[0].edge_grid) || live(t.dims[1].edge_grid) || live(t.dims[2].edge_grid);
+  return live(t.run_edge_grid) || live(t.dims[0].edge_grid) || live(t.dims[1].edge_grid) ||
+         live(t.dims[2].edge_grid);
 }
 
 // Extents on a grid dimension of one index are always the edge's.
@@ -181,7 +193,8 @@ void KernelExpander::initBlock(int index) {
   s.slots = plan_.slots[index];
   s.sem = ctx_.module.num_sems + index;
   ctx_.sems_used = std::max(ctx_.sems_used, s.sem + 1);
-  s.in_rows = std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d % 512 == 0; });
+  s.in_rows =
+      std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d % 512 == 0; });
   for (const llo::Transfer& t : s.block->transfers) {
     s.edges |= hasEdges(kernel_, t);
     s.bytes += transferBytes(resolved(kernel_, t));
@@ -194,7 +207,8 @@ void KernelExpander::makeDescriptors(BlockState& s) {
   for (const llo::Transfer& original : s.block->transfers) {
     const llo::Transfer t = resolved(kernel_, original);
     std::vector<uint32_t> w(isa::kDmaWords, 0);
-    const uint32_t hbm = static_cast<uint32_t>(isa::Space::kHbm), vmem = static_cast<uint32_t>(isa::Space::kVmem);
+    const uint32_t hbm = static_cast<uint32_t>(isa::Space::kHbm),
+                   vmem = static_cast<uint32_t>(isa::Space::kVmem);
     const uint32_t sem = static_cast<uint32_t>(s.sem);
     w[isa::kDmaSpaces] = s.out() ? vmem | hbm << 8 : hbm | vmem << 8;
     w[isa::kDmaSems] = s.out() ? sem | isa::kNoSemaphore << 16 : isa::kNoSemaphore | sem << 16;
@@ -253,12 +267,12 @@ void KernelExpander::advanceOffset(BlockState& s) {
   }
 }
 
-// A step advances dimension d when wrap_[d+1] holds and wrap_[d] does not. With `wants_next` the wrap of all dimensions
-// (no next step) gives false, else true: outputs are written at the end.
+// A step advances dimension d when wrap_[d+1] holds and wrap_[d] does not. With `wants_next` the wrap of all
+// dimensions (no next step) gives false, else true: outputs are written at the end.
 Guard KernelExpander::movesGuard(const BlockState& s, bool wants_next) {
   const size_t n = dims_.size();
   const std::vector<int64_t>& delta = s.motion.delta;
-  size_t innermost = n;   // outermost dimensions 0..k move it, and none inside
+  size_t innermost = n;  // outermost dimensions 0..k move it, and none inside
   while (innermost > 0 && delta[innermost - 1] == 0) --innermost;
   bool prefix = true;
   for (size_t d = 0; d < innermost; ++d) prefix &= delta[d] != 0;
@@ -293,7 +307,8 @@ Arg KernelExpander::edgeExtent(int grid, int64_t edge, int64_t full, bool next) 
   return b_.s(Opcode::ssel, {last, value, full});
 }
 
-// Patches what changes and starts the block's transfers; s.moved gets the bytes where they differ between steps.
+// Patches what changes and starts the block's transfers; s.moved gets the bytes where they differ between
+// steps.
 void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool next) {
   const int hbm_base = s.out() ? isa::kDmaDstBase : isa::kDmaSrcBase;
   const int vmem_word = s.out() ? isa::kDmaSrcOffset : isa::kDmaDstOffset;
@@ -326,7 +341,8 @@ void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool n
       };
       extent(fixed.run_edge_grid, fixed.run_edge, fixed.run, isa::kDmaRun);
       for (int k = 0; k < 3; ++k)
-        extent(fixed.dims[k].edge_grid, fixed.dims[k].edge_count, fixed.dims[k].count, isa::kDmaCount1 + 3 * k);
+        extent(fixed.dims[k].edge_grid, fixed.dims[k].edge_count, fixed.dims[k].count,
+               isa::kDmaCount1 + 3 * k);
       total = total.id < 0 ? bytes : b_.s(Opcode::sadd, {total, bytes});
     }
     b_.emit(Opcode::dma_start, {t.descriptor}, guard).fetch = !s.out() && s.double_buffered();
@@ -344,8 +360,8 @@ void KernelExpander::swap(BlockState& s, Guard guard) {
   if (s.double_buffered()) b_.emit(Opcode::sxor, {s.slot, s.slot, s.slots[0] ^ s.slots[1]}, guard);
 }
 
-// After the body: the block is written where the next step moves away from it, or the grid ends. Of two slots, the one
-// that the next step fills was written back one move earlier, so that transfer is waited for.
+// After the body: the block is written where the next step moves away from it, or the grid ends. Of two
+// slots, the one that the next step fills was written back one move earlier, so that transfer is waited for.
 void KernelExpander::writeBack(BlockState& s) {
   const Guard guard = single_ ? Guard{} : movesGuard(s, false);
   const Arg slot = s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]);
@@ -372,7 +388,8 @@ void KernelExpander::body() {
   KernelValues values;
   values.kernel = &kernel_;
   for (size_t g = 0; g < kernel_.grid.size(); ++g) values.grid.push_back(indexOf(static_cast<int>(g), false));
-  for (const BlockState& s : blocks_) values.blocks.push_back(s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]));
+  for (const BlockState& s : blocks_)
+    values.blocks.push_back(s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]));
   for (int64_t a : plan_.scratch) values.scratch.push_back(a);
   Expander(ctx_, b_, nullptr, &values).run(kernel_.code, 0);
   b_.setOp(0);
@@ -399,7 +416,7 @@ void KernelExpander::companions() {
 
 // One step, from the fetches of the next one to the swap of slots.
 void KernelExpander::step() {
-  std::vector<std::pair<BlockState*, Guard>> late;   // inputs with one slot: fetched after the body
+  std::vector<std::pair<BlockState*, Guard>> late;  // inputs with one slot: fetched after the body
   std::vector<Guard> moved(blocks_.size());
   if (!single_) {
     advanceIndices();
@@ -409,13 +426,17 @@ void KernelExpander::step() {
       moved[i] = movesGuard(s, true);
       advanceOffset(s);
       if (s.edges && s.double_buffered()) b_.setReg(s.pending, s.moved);
-      if (s.double_buffered()) fetch(s, moved[i], false);
-      else late.push_back({&s, moved[i]});
+      if (s.double_buffered())
+        fetch(s, moved[i], false);
+      else
+        late.push_back({&s, moved[i]});
     }
   }
   for (BlockState& s : blocks_) {
     if (s.out() || (!single_ && !s.motion.moves())) continue;
-    const Arg bytes = !s.edges ? Arg(s.bytes) : !single_ && s.double_buffered() ? Arg(s.pending) : Arg(s.moved);
+    const Arg bytes = !s.edges                          ? Arg(s.bytes)
+                      : !single_ && s.double_buffered() ? Arg(s.pending)
+                                                        : Arg(s.moved);
     waitFor(s, bytes, s.fetched.id >= 0 ? Guard{s.fetched.id, false} : Guard{});
   }
   companions();
@@ -471,7 +492,8 @@ Func KernelExpander::run(int32_t call_locs) {
   for (BlockState& s : blocks_) {
     if (s.out() || single_) continue;
     if (!s.motion.moves()) waitFor(s, s.edges ? Arg(s.moved) : Arg(s.bytes), {});
-    const bool always = std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d != 0; });
+    const bool always =
+        std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d != 0; });
     if (s.motion.moves() && !always) s.fetched = b_.p(Opcode::pset, {1});
   }
   if (single_) {

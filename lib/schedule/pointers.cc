@@ -14,7 +14,8 @@ using isa::Opcode;
 
 bool isScalarArithmetic(const isa::Instruction& i) {
   if (i.pred_virt || i.pred != isa::kAlways || i.num_operands == 0) return false;
-  if (isa::info(i.op).slot != isa::Slot::kScalar || isa::info(i.op).operands[0] != isa::OperandKind::Sd) return false;
+  if (isa::info(i.op).slot != isa::Slot::kScalar || isa::info(i.op).operands[0] != isa::OperandKind::Sd)
+    return false;
   return i.op != Opcode::sld && i.op != Opcode::spop && i.op != Opcode::ssel;
 }
 
@@ -22,13 +23,14 @@ bool isScalarArithmetic(const isa::Instruction& i) {
 struct Use {
   int insn, operand;
   bool memory;
-  SymbolicValue now, next;   // in two iterations that follow each other
-  int time;                  // when the instruction would like to run
+  SymbolicValue now, next;  // in two iterations that follow each other
+  int time;                 // when the instruction would like to run
 };
 
 class PointerMaker {
  public:
-  PointerMaker(Func& func, std::vector<Insn>& body, std::vector<Insn>& before, const Machine& machine, int window)
+  PointerMaker(Func& func, std::vector<Insn>& body, std::vector<Insn>& before, const Machine& machine,
+               int window)
       : func_(func), body_(body), before_(before), machine_(machine), window_(window) {}
 
   void run() {
@@ -52,8 +54,10 @@ class PointerMaker {
 
  private:
   bool shares(const Use& a, const Use& b) const {
-    return a.now.symbol == b.now.symbol && a.next.offset - a.now.offset == b.next.offset - b.now.offset && b.time - a.time <= window_ &&
-           (b.now.offset == a.now.offset || (b.memory && a.memory && std::abs(b.now.offset - a.now.offset) < (1 << 24)));
+    return a.now.symbol == b.now.symbol && a.next.offset - a.now.offset == b.next.offset - b.now.offset &&
+           b.time - a.time <= window_ &&
+           (b.now.offset == a.now.offset ||
+            (b.memory && a.memory && std::abs(b.now.offset - a.now.offset) < (1 << 24)));
   }
 
   void findWritten() {
@@ -102,27 +106,32 @@ class PointerMaker {
                                 !isa::isDef(isa::info(insn.op).operands[o]);
             if ((!memory && !scalar) || !operand.virt || !written_[operand.reg]) continue;
             const SymbolicValue value = numbers.value(operand.reg, true);
-            if (round == 0) uses_.push_back({i, o, memory, value, value, time_[i]});
-            else uses_[k].next = value;
+            if (round == 0)
+              uses_.push_back({i, o, memory, value, value, time_[i]});
+            else
+              uses_[k].next = value;
             ++k;
           }
         }
         numbers.apply(insn);
       }
     }
-    uses_.erase(std::remove_if(uses_.begin(), uses_.end(), [](const Use& u) { return u.now.symbol != u.next.symbol; }), uses_.end());
+    uses_.erase(std::remove_if(uses_.begin(), uses_.end(),
+                               [](const Use& u) { return u.now.symbol != u.next.symbol; }),
+                uses_.end());
   }
 
-  // The value of `reg` just before instruction `at` of the first iteration, computed before the loop. -1 where that needs
-  // more than arithmetic.
+  // The value of `reg` just before instruction `at` of the first iteration, computed before the loop. -1
+  // where that needs more than arithmetic.
   int32_t cloneBefore(int32_t reg, int at) {
     int def = at - 1;
     auto writes = [&](const Insn& i) {
       const isa::Operand& d = i.insn.operands[0];
-      return i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Sd && d.virt && d.reg == reg;
+      return i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Sd && d.virt &&
+             d.reg == reg;
     };
     while (def >= 0 && !writes(body_[def])) --def;
-    if (def < 0) return reg;   // what it holds on entry
+    if (def < 0) return reg;  // what it holds on entry
     if (auto it = cloned_.find(def); it != cloned_.end()) return it->second;
     if (!isScalarArithmetic(body_[def].insn)) return -1;
     Insn copy = body_[def];
@@ -178,7 +187,8 @@ class PointerMaker {
 
 }  // namespace
 
-void makePointers(Func& func, std::vector<Insn>& body, std::vector<Insn>& before, const Machine& machine, int window) {
+void makePointers(Func& func, std::vector<Insn>& body, std::vector<Insn>& before, const Machine& machine,
+                  int window) {
   PointerMaker(func, body, before, machine, window).run();
 }
 

@@ -10,7 +10,8 @@ void printFunc(const Func& func, llvm::raw_ostream& os) {
     if (block.code.empty() && !block.has_term) continue;
     std::vector<std::string> names;
     for (size_t k = 0; k < func.blocks.size(); ++k) names.push_back("b" + std::to_string(k));
-    os << " b" << b << ":" << (block.fixed ? " pipelined, " + std::to_string(block.length) + " cycles" : "") << "\n";
+    os << " b" << b << ":" << (block.fixed ? " pipelined, " + std::to_string(block.length) + " cycles" : "")
+       << "\n";
     for (size_t i = 0; i < block.code.size(); ++i) {
       os << "   ";
       if (block.fixed) os << block.cycle[i] << ": ";
@@ -20,8 +21,10 @@ void printFunc(const Func& func, llvm::raw_ostream& os) {
     os << "   ";
     if (block.fixed) os << block.term_cycle << ": ";
     Insn term = block.term;
-    if (term.insn.op == isa::Opcode::call) os << "call function " << labelOf(term) << "\n";
-    else os << isa::print(term.insn, names) << "\n";
+    if (term.insn.op == isa::Opcode::call)
+      os << "call function " << labelOf(term) << "\n";
+    else
+      os << isa::print(term.insn, names) << "\n";
   }
 }
 

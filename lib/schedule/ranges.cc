@@ -1,8 +1,8 @@
-// Live ranges of buffers over the driver. Arguments and constants live all the time; results from their first use to the
-// end. What another device writes may change from the moment on that it has been told that this one is ready: that happens
-// before the transfers of a collective, and after the last kernel call or local copy before them. A temporary that is first written inside a
-// loop and used nowhere else lives within the loop's body; one that is read there first, or is used outside as well,
-// lives over the whole loop.
+// Live ranges of buffers over the driver. Arguments and constants live all the time; results from their first
+// use to the end. What another device writes may change from the moment on that it has been told that this
+// one is ready: that happens before the transfers of a collective, and after the last kernel call or local
+// copy before them. A temporary that is first written inside a loop and used nowhere else lives within the
+// loop's body; one that is read there first, or is used outside as well, lives over the whole loop.
 #include <algorithm>
 #include <limits>
 
@@ -23,13 +23,14 @@ struct Loop {
 };
 struct Use {
   int64_t position;
-  int loop;       // innermost, -1
-  bool writes;    // writes only
+  int loop;     // innermost, -1
+  bool writes;  // writes only
 };
 
 class Walker {
  public:
-  explicit Walker(const llo::Module& module) : module_(module), uses_(module.buffers.size()), always_(module.buffers.size(), 0) {}
+  explicit Walker(const llo::Module& module)
+      : module_(module), uses_(module.buffers.size()), always_(module.buffers.size(), 0) {}
 
   std::vector<LiveRange> run() {
     block(module_.driver.body);
@@ -74,15 +75,20 @@ class Walker {
       case llo::StmtKind::kIf:
         for (const llo::Block& b : s.blocks) block(b);
         return;
-      case llo::StmtKind::kCall: return call(s);
-      case llo::StmtKind::kDma: return dma(module_.driver.dmas[s.index]);
-      case llo::StmtKind::kSemWait: return wait(s.index);
-      case llo::StmtKind::kSemSignal: return forget([](const Pending& p) { return p.waited; });
+      case llo::StmtKind::kCall:
+        return call(s);
+      case llo::StmtKind::kDma:
+        return dma(module_.driver.dmas[s.index]);
+      case llo::StmtKind::kSemWait:
+        return wait(s.index);
+      case llo::StmtKind::kSemSignal:
+        return forget([](const Pending& p) { return p.waited; });
       case llo::StmtKind::kPseudo:
         // The address may go anywhere from here.
         if (s.pseudo == llo::PseudoKind::kHbmRow) always_[storageOf(module_, s.index)] = 1;
         return;
-      default: return;
+      default:
+        return;
     }
   }
 
@@ -139,7 +145,8 @@ class Walker {
       r.end = std::max(r.end, u.position);
       while (common >= 0 && !contains(common, u.loop)) common = loops_[common].parent;
     }
-    // Any loop entered below the innermost common one is covered whole; so is the common one unless written first.
+    // Any loop entered below the innermost common one is covered whole; so is the common one unless written
+    // first.
     for (const Use& u : uses)
       for (int l = u.loop; l >= 0 && l != common; l = loops_[l].parent) extend(r, l);
     if (common >= 0 && !uses.front().writes)

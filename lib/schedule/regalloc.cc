@@ -12,7 +12,7 @@ namespace {
 using isa::RegClass;
 
 constexpr int kUncoloured = -1;
-constexpr double kDear = 1e30;   // only where nothing else is left
+constexpr double kDear = 1e30;  // only where nothing else is left
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Colouring {
@@ -20,13 +20,14 @@ struct Colouring {
   std::vector<int32_t> spilled;
 };
 
-// Colours registers in the order of their first mention, each with the free colour that was used longest ago: false
-// dependences between neighbours would tie the list scheduler's hands.
+// Colours registers in the order of their first mention, each with the free colour that was used longest ago:
+// false dependences between neighbours would tie the list scheduler's hands.
 bool colourInOrder(const RegIndex& index, const Interference& graph, const Machine& machine, Colouring* out) {
   std::vector<int32_t> order;
   for (int32_t r = 0; r < index.size(); ++r)
     if (graph.first[r] >= 0) order.push_back(r);
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return graph.first[a] < graph.first[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return graph.first[a] < graph.first[b]; });
   out->colour.assign(index.size(), kUncoloured);
   std::vector<int64_t> used_at[kNumClasses];
   for (int c = 0; c < kNumClasses; ++c) used_at[c].assign(machine.registers(static_cast<RegClass>(c)), -1);
@@ -47,8 +48,8 @@ bool colourInOrder(const RegIndex& index, const Interference& graph, const Machi
   return true;
 }
 
-// Chaitin and Briggs: registers with few neighbours leave first; where none has, the cheapest per neighbour leaves and is
-// spilled if it finds no colour when it comes back.
+// Chaitin and Briggs: registers with few neighbours leave first; where none has, the cheapest per neighbour
+// leaves and is spilled if it finds no colour when it comes back.
 void colourBySimplifying(const RegIndex& index, const Interference& graph, const Machine& machine,
                          const std::vector<double>& cost, Colouring* out) {
   const int32_t n = index.size();
@@ -98,8 +99,10 @@ void colourBySimplifying(const RegIndex& index, const Interference& graph, const
     for (int32_t m : graph.neighbours[r])
       if (out->colour[m] >= 0) taken[out->colour[m]] = 1;
     const auto it = std::find(taken.begin(), taken.end(), 0);
-    if (it == taken.end()) out->spilled.push_back(r);
-    else out->colour[r] = static_cast<int>(it - taken.begin());
+    if (it == taken.end())
+      out->spilled.push_back(r);
+    else
+      out->colour[r] = static_cast<int>(it - taken.begin());
   }
 }
 
@@ -109,8 +112,10 @@ void apply(Func& func, const RegIndex& index, const std::vector<int>& colour) {
     for (int k = 0; k < i.insn.num_operands; ++k) {
       isa::Operand& o = i.insn.operands[k];
       if (!o.virt) continue;
-      if (o.kind == isa::Operand::kReg) physical(o.cls, o.reg);
-      else if (o.kind == isa::Operand::kMem) physical(RegClass::kScalar, o.reg);
+      if (o.kind == isa::Operand::kReg)
+        physical(o.cls, o.reg);
+      else if (o.kind == isa::Operand::kMem)
+        physical(RegClass::kScalar, o.reg);
       o.virt = false;
     }
     if (i.insn.pred_virt) physical(RegClass::kPred, i.insn.pred);
@@ -127,7 +132,9 @@ std::vector<char> mentionedByFixed(const Func& func, const RegIndex& index) {
   std::vector<char> out(index.size(), 0);
   for (const Block& b : func.blocks) {
     if (!b.fixed) continue;
-    auto mark = [&](const Insn& i) { forEachVirtual(i, index, [&](int32_t r, bool, bool, bool) { out[r] = 1; }); };
+    auto mark = [&](const Insn& i) {
+      forEachVirtual(i, index, [&](int32_t r, bool, bool, bool) { out[r] = 1; });
+    };
     for (const Insn& i : b.code) mark(i);
     if (b.has_term) mark(b.term);
   }
@@ -136,7 +143,8 @@ std::vector<char> mentionedByFixed(const Func& func, const RegIndex& index) {
 
 }  // namespace
 
-llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats, bool* unfix) {
+llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats,
+                              bool* unfix) {
   *unfix = false;
   Spiller spiller(func, ctx);
   for (int round = 0; round < 64; ++round) {
@@ -156,7 +164,8 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
       std::vector<double> cost = graph.cost;
       for (int32_t r = 0; r < index.size(); ++r) {
         if (fixed[r]) cost[r] += kDear;
-        if (spiller.isTemporary(index.classOf(r), r - index.base[classIndex(index.classOf(r))])) cost[r] = kNever;
+        if (spiller.isTemporary(index.classOf(r), r - index.base[classIndex(index.classOf(r))]))
+          cost[r] = kNever;
       }
       colourBySimplifying(index, graph, machine, cost, &colouring);
       if (colouring.spilled.empty()) {
@@ -174,7 +183,8 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
     for (int32_t r : forced) ++stats->spilled[classIndex(index.classOf(r))];
     spiller.spill(forced, index);
     if (func.vmem_spill_end > func.vmem_spill_limit)
-      return fail(Code::kVmemFull, "", "kernel " + func.name + " has no VMEM left for spilled vector registers",
+      return fail(Code::kVmemFull, "",
+                  "kernel " + func.name + " has no VMEM left for spilled vector registers",
                   ExitStatus::kDoesNotFit);
   }
   return fail(Code::kRegistersFull, "", "registers of " + func.name + " cannot be assigned");

@@ -1,7 +1,8 @@
 // Virtual registers to physical ones by graph colouring; what does not fit is spilled and tried again.
 //
-// Scalars spill to SMEM words, vectors to VMEM, masks and predicates through a vector or scalar register. Constants are made
-// again instead. Values that live over a call are always spilled: a kernel may use every register.
+// Scalars spill to SMEM words, vectors to VMEM, masks and predicates through a vector or scalar register.
+// Constants are made again instead. Values that live over a call are always spilled: a kernel may use every
+// register.
 #pragma once
 #include "context.h"
 #include "llvm/Support/Error.h"
@@ -14,6 +15,7 @@ struct AllocStats {
   int rounds = 0;
 };
 /// Where registers of fixed blocks would have to be spilled, *unfix is set: the function is then useless.
-llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats, bool* unfix);
+llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats,
+                              bool* unfix);
 
 }  // namespace tpu::schedule

@@ -21,10 +21,14 @@ std::optional<int64_t> parseSize(llvm::StringRef text) {
 
 void reportPeak(const State& state, llvm::raw_ostream& os, Report* report) {
   const Peak peak = hbmPeak(state.module);
-  os << "HBM peak " << formatBinaryBytes(peak.bytes) << " of " << formatBinaryBytes(state.chip.hbmUsablePerDevice()) << " at statement "
-     << peak.position << " of the driver\n";
+  os << "HBM peak " << formatBinaryBytes(peak.bytes) << " of "
+     << formatBinaryBytes(state.chip.hbmUsablePerDevice()) << " at statement " << peak.position
+     << " of the driver\n";
   if (report) {
-    report->begin("memory").field("space", "hbm").field("peak_bytes", peak.bytes).field("placed_bytes", state.program.hbm_bytes)
+    report->begin("memory")
+        .field("space", "hbm")
+        .field("peak_bytes", peak.bytes)
+        .field("placed_bytes", state.program.hbm_bytes)
         .field("position", peak.position);
     report->end();
   }
@@ -38,22 +42,35 @@ void reportPeak(const State& state, llvm::raw_ostream& os, Report* report) {
     if (!loc.empty()) os << "  " << loc;
     os << "\n";
     if (!report) continue;
-    report->begin("buffer").field("name", b.name).field("bytes", p.bytes).field("real_bytes", p.real_bytes).field("loc", loc);
+    report->begin("buffer")
+        .field("name", b.name)
+        .field("bytes", p.bytes)
+        .field("real_bytes", p.real_bytes)
+        .field("loc", loc);
     report->end();
   }
 }
 
 void reportFunctions(const State& state, llvm::raw_ostream& os, Report* report) {
   for (const FunctionStats& f : state.stats.functions) {
-    os << f.name << ": " << plural(f.bundles, "bundle") << ", " << plural(f.instructions, "instruction") << ", "
-       << f.loops_pipelined << " of " << plural(f.loops_pipelined + f.loops_plain, "inner loop") << " pipelined, spills "
-       << f.spilled[0] << " scalar, " << f.spilled[1] << " vector, " << f.spilled[2] << " mask, " << f.spilled[3] << " predicate, VMEM "
-       << formatBinaryBytes(f.vmem_bytes) << (f.reduced_depth ? ", pipeline depth reduced" : "") << "\n";
+    os << f.name << ": " << plural(f.bundles, "bundle") << ", " << plural(f.instructions, "instruction")
+       << ", " << f.loops_pipelined << " of " << plural(f.loops_pipelined + f.loops_plain, "inner loop")
+       << " pipelined, spills " << f.spilled[0] << " scalar, " << f.spilled[1] << " vector, " << f.spilled[2]
+       << " mask, " << f.spilled[3] << " predicate, VMEM " << formatBinaryBytes(f.vmem_bytes)
+       << (f.reduced_depth ? ", pipeline depth reduced" : "") << "\n";
     if (!report) continue;
-    report->begin("function").field("name", f.name).field("bundles", f.bundles).field("instructions", f.instructions)
-        .field("loops_pipelined", f.loops_pipelined).field("loops_plain", f.loops_plain).field("spilled_scalars", f.spilled[0])
-        .field("spilled_vectors", f.spilled[1]).field("spilled_masks", f.spilled[2]).field("spilled_predicates", f.spilled[3])
-        .field("vmem_bytes", f.vmem_bytes).field("reduced_depth", f.reduced_depth);
+    report->begin("function")
+        .field("name", f.name)
+        .field("bundles", f.bundles)
+        .field("instructions", f.instructions)
+        .field("loops_pipelined", f.loops_pipelined)
+        .field("loops_plain", f.loops_plain)
+        .field("spilled_scalars", f.spilled[0])
+        .field("spilled_vectors", f.spilled[1])
+        .field("spilled_masks", f.spilled[2])
+        .field("spilled_predicates", f.spilled[3])
+        .field("vmem_bytes", f.vmem_bytes)
+        .field("reduced_depth", f.reduced_depth);
     report->end();
   }
 }
@@ -68,12 +85,14 @@ std::string summary(const State& state) {
     bundles += f.bundles;
     spills += f.spilled[1];
   }
-  std::string text = plural(state.stats.functions.size() - 1, "kernel") + ", " + plural(bundles, "bundle") + "; " +
-                     std::to_string(pipelined) + " of " + plural(loops, "inner loop") + " software-pipelined";
+  std::string text = plural(state.stats.functions.size() - 1, "kernel") + ", " + plural(bundles, "bundle") +
+                     "; " + std::to_string(pipelined) + " of " + plural(loops, "inner loop") +
+                     " software-pipelined";
   if (spills > 0) text += ", " + plural(spills, "vector register") + " spilled";
-  text += "\nHBM " + formatBinaryBytes(state.program.hbm_bytes) + " of " + formatBinaryBytes(state.chip.hbmUsablePerDevice()) + ", VMEM " +
-          formatBinaryBytes(state.program.vmem_bytes) + " of " + formatBinaryBytes(state.chip.vmem_bytes) + ", SMEM " +
-          formatBinaryBytes(state.program.smem_bytes) + "\n";
+  text += "\nHBM " + formatBinaryBytes(state.program.hbm_bytes) + " of " +
+          formatBinaryBytes(state.chip.hbmUsablePerDevice()) + ", VMEM " +
+          formatBinaryBytes(state.program.vmem_bytes) + " of " + formatBinaryBytes(state.chip.vmem_bytes) +
+          ", SMEM " + formatBinaryBytes(state.program.smem_bytes) + "\n";
   return text;
 }
 

@@ -1,5 +1,6 @@
-// The passes in order: buffers get addresses, the driver and every kernel that it calls become functions, each function is
-// simplified, gets units, pipelined loops, registers and bundles by itself, and all are laid out as one program.
+// The passes in order: buffers get addresses, the driver and every kernel that it calls become functions,
+// each function is simplified, gets units, pipelined loops, registers and bundles by itself, and all are laid
+// out as one program.
 #include "tpu/schedule/schedule.h"
 
 #include <algorithm>
@@ -82,6 +83,7 @@ llvm::Error expandPass(State& s) {
     s.stats.functions[f].name = work.funcs[f].name;
     work.funcs[f].vmem_spill_limit = s.chip.vmem_bytes;
     findObjects(work.funcs[f]);
+    findFreshWrites(work.funcs[f]);
   }
   return llvm::Error::success();
 }
@@ -136,9 +138,11 @@ llvm::Error bundlePass(State& s) {
     Scheduled result;
     for (const Block& block : work.funcs[f].blocks) {
       Bundles& out = result.blocks.emplace_back();
-      if (block.fixed) layOutFixed(block, work.machine, &out);
+      if (block.fixed)
+        layOutFixed(block, work.machine, &out);
       else if (!listSchedule(block, work.machine, &out))
-        return fail(Code::kFifoOverflow, "", "a FIFO of " + s.chip.name + " is too short for " + work.funcs[f].name);
+        return fail(Code::kFifoOverflow, "",
+                    "a FIFO of " + s.chip.name + " is too short for " + work.funcs[f].name);
     }
     FunctionStats& stats = s.stats.functions[f];
     for (const Bundles& b : result.blocks)
@@ -153,11 +157,15 @@ llvm::Error bundlePass(State& s) {
 llvm::Error emitPass(State& s) {
   Context& ctx = s.work->ctx;
   if (ctx.sems_used > s.chip.semaphores)
-    return fail(Code::kSemaphoresFull, "", "the program needs " + std::to_string(ctx.sems_used) + " semaphores, the chip has " +
-                                               std::to_string(s.chip.semaphores), ExitStatus::kDoesNotFit);
+    return fail(Code::kSemaphoresFull, "",
+                "the program needs " + std::to_string(ctx.sems_used) + " semaphores, the chip has " +
+                    std::to_string(s.chip.semaphores),
+                ExitStatus::kDoesNotFit);
   if (ctx.smem_end > s.chip.smem_bytes)
-    return fail(Code::kSmemFull, "", "the program needs " + std::to_string(ctx.smem_end) + " bytes of SMEM, the chip has " +
-                                         std::to_string(s.chip.smem_bytes), ExitStatus::kDoesNotFit);
+    return fail(Code::kSmemFull, "",
+                "the program needs " + std::to_string(ctx.smem_end) + " bytes of SMEM, the chip has " +
+                    std::to_string(s.chip.smem_bytes),
+                ExitStatus::kDoesNotFit);
   s.program = emitProgram(ctx, s.work->scheduled);
   s.work.reset();
   return llvm::Error::success();
@@ -179,10 +187,13 @@ constexpr Pass<State> kPasses[] = {
 
 llvm::ArrayRef<Pass<State>> passes() { return kPasses; }
 
-llvm::Error Hooks::verify() { return state_.work ? llvm::Error::success() : llo::verify(state_.module, state_.chip); }
+llvm::Error Hooks::verify() {
+  return state_.work ? llvm::Error::success() : llo::verify(state_.module, state_.chip);
+}
 
 void Hooks::printText(llvm::raw_ostream& os) {
-  if (!state_.work || (state_.work->funcs.empty() && state_.work->scheduled.empty())) return llo::printText(state_.module, os);
+  if (!state_.work || (state_.work->funcs.empty() && state_.work->scheduled.empty()))
+    return llo::printText(state_.module, os);
   for (const Func& f : state_.work->funcs) printFunc(f, os);
   for (const Scheduled& f : state_.work->scheduled)
     for (size_t b = 0; b < f.blocks.size(); ++b) {
@@ -197,8 +208,8 @@ void Hooks::printText(llvm::raw_ostream& os) {
 
 void Hooks::writeDocument(llvm::raw_ostream& os) { llvm::cantFail(llo::writeDocument(state_.module, os)); }
 
-llvm::Expected<isa::Program> schedule(const llo::Module& module, const target::Chip& chip, const Options& options,
-                                      Stats* stats) {
+llvm::Expected<isa::Program> schedule(const llo::Module& module, const target::Chip& chip,
+                                      const Options& options, Stats* stats) {
   State state;
   state.module = module;
   state.chip = chip;

@@ -56,7 +56,8 @@ void call(llo::CodeBuilder& b, int32_t from, int32_t to) { b.call(0, {{true, fro
 
 TEST(Place, TemporariesShareMemoryWhenTheyDoNotMeet) {
   llo::Module m = withCopyKernel();
-  const int32_t arg = addBuffer(m, "arg", llo::Role::kArgument, 1 << 20), out = addBuffer(m, "out", llo::Role::kResult, 1 << 20);
+  const int32_t arg = addBuffer(m, "arg", llo::Role::kArgument, 1 << 20),
+                out = addBuffer(m, "out", llo::Role::kResult, 1 << 20);
   int32_t t[4];
   for (int32_t& b : t) b = addBuffer(m, "t", llo::Role::kTemp, 1 << 20);
   llo::CodeBuilder b(m.driver);
@@ -68,14 +69,15 @@ TEST(Place, TemporariesShareMemoryWhenTheyDoNotMeet) {
   ASSERT_FALSE(static_cast<bool>(placeBuffers(ctx, int64_t{1} << 30)));
   EXPECT_EQ(ctx.address[t[0]], ctx.address[t[2]]);
   EXPECT_NE(ctx.address[t[0]], ctx.address[t[1]]);
-  EXPECT_EQ(ctx.hbm_end, 3 << 20);   // the result takes the place of a temporary that is dead by then
+  EXPECT_EQ(ctx.hbm_end, 3 << 20);  // the result takes the place of a temporary that is dead by then
   EXPECT_EQ(hbmPeak(m).bytes, 3 << 20);
 }
 
 TEST(Place, WhatALoopReadsBeforeItWritesLivesOverTheLoop) {
   llo::Module m = withCopyKernel();
   const int32_t arg = addBuffer(m, "arg", llo::Role::kArgument, 4096);
-  const int32_t carried = addBuffer(m, "carried", llo::Role::kTemp, 4096), local = addBuffer(m, "local", llo::Role::kTemp, 4096);
+  const int32_t carried = addBuffer(m, "carried", llo::Role::kTemp, 4096),
+                local = addBuffer(m, "local", llo::Role::kTemp, 4096);
   const int32_t other = addBuffer(m, "other", llo::Role::kTemp, 4096);
   llo::CodeBuilder b(m.driver);
   call(b, arg, carried);
@@ -91,7 +93,8 @@ TEST(Place, WhatALoopReadsBeforeItWritesLivesOverTheLoop) {
 
 TEST(Place, DonatedArgumentsGiveTheirStorage) {
   llo::Module m = withCopyKernel();
-  const int32_t arg = addBuffer(m, "arg", llo::Role::kArgument, 4096), out = addBuffer(m, "out", llo::Role::kResult, 4096);
+  const int32_t arg = addBuffer(m, "arg", llo::Role::kArgument, 4096),
+                out = addBuffer(m, "out", llo::Role::kResult, 4096);
   m.buffers[out].alias = arg;
   llo::CodeBuilder b(m.driver);
   call(b, arg, out);
@@ -172,12 +175,13 @@ TEST(Modulo, KeepsEdgesAndSlots) {
   for (Insn& i : regions) i.object = isVmemStore(i.insn.op) ? 1 : isVmemLoad(i.insn.op) ? 0 : kAnyObject;
   ModuloSchedule s;
   ASSERT_TRUE(moduloSchedule(regions, machine, 100, &s));
-  EXPECT_EQ(s.ii, 8);   // four pushes into the EUP, two cycles each
+  EXPECT_EQ(s.ii, 8);  // four pushes into the EUP, two cycles each
   DepGraph graph;
   ASSERT_TRUE(buildDeps(regions, nullptr, machine, true, &graph));
   for (const Edge& e : graph.edges) EXPECT_GE(s.time[e.to] + e.distance * s.ii, s.time[e.from] + e.latency);
   std::vector<std::array<int, isa::kNumSlots>> used(s.ii);
-  for (size_t i = 0; i < regions.size(); ++i) ++used[s.time[i] % s.ii][static_cast<int>(isa::info(regions[i].insn.op).slot)];
+  for (size_t i = 0; i < regions.size(); ++i)
+    ++used[s.time[i] % s.ii][static_cast<int>(isa::info(regions[i].insn.op).slot)];
   for (const auto& cycle : used)
     for (int k = 0; k < isa::kNumSlots; ++k) EXPECT_LE(cycle[k], chip.slots[k]);
 }
@@ -194,7 +198,7 @@ TEST(Modulo, AShortFifoLengthensTheIteration) {
   ModuloSchedule s;
   ASSERT_TRUE(moduloSchedule(code, Machine(chip), 100, &s));
   EXPECT_EQ(s.ii, 8);
-  chip.eup_depth = 1;   // one result in flight: each push waits for the pop before it
+  chip.eup_depth = 1;  // one result in flight: each push waits for the pop before it
   ASSERT_TRUE(moduloSchedule(code, Machine(chip), 100, &s));
   EXPECT_EQ(s.ii, 4 * 6);
 }

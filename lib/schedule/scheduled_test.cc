@@ -1,5 +1,6 @@
-// The scheduler against the llo interpreter: what a module computes as written, its bundles must compute on the machine, bit
-// for bit. Random kernels cover grids, edges, loops, branches, FIFOs, spills; the rest are the shapes that compilers write.
+// The scheduler against the llo interpreter: what a module computes as written, its bundles must compute on
+// the machine, bit for bit. Random kernels cover grids, edges, loops, branches, FIFOs, spills; the rest are
+// the shapes that compilers write.
 #include <random>
 
 #include "gtest/gtest.h"
@@ -14,7 +15,7 @@ namespace {
 
 using isa::Opcode;
 
-constexpr uint32_t kGarbage = 0xffa5ffa5u;   // memory that nobody wrote, as the interpreter fills it
+constexpr uint32_t kGarbage = 0xffa5ffa5u;  // memory that nobody wrote, as the interpreter fills it
 
 std::string problem(llvm::Error e) {
   if (!e) return "";
@@ -66,13 +67,15 @@ PipelineBlock wholeBlock(const std::string& name, int param, Direction direction
 }
 
 /// Empty where both stages agree, else what went wrong.
-std::string difference(const Module& m, const target::Chip& chip, bool modulo, schedule::Stats* stats = nullptr) {
+std::string difference(const Module& m, const target::Chip& chip, bool modulo,
+                       schedule::Stats* stats = nullptr) {
   if (std::string text = problem(verify(m, chip)); !text.empty()) return "verify: " + text;
   std::vector<HostTensor> args;
   std::mt19937 random(1);
   for (const Port& p : m.args) {
     HostTensor t(p.signature.element, p.signature.global_dims);
-    for (int64_t i = 0; i < t.numElements(); ++i) t.data<float>()[i] = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 64.0f;
+    for (int64_t i = 0; i < t.numElements(); ++i)
+      t.data<float>()[i] = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 64.0f;
     args.push_back(std::move(t));
   }
   llvm::Expected<std::vector<HostTensor>> want = emulate::interpret(m, chip, args);
@@ -88,7 +91,8 @@ std::string difference(const Module& m, const target::Chip& chip, bool modulo, s
       uint32_t a, b;
       std::memcpy(&a, &(*want)[i].bytes[k], 4);
       std::memcpy(&b, &got->results[i].bytes[k], 4);
-      if (a != b && a != kGarbage) return "result " + std::to_string(i) + " differs at byte " + std::to_string(k);
+      if (a != b && a != kGarbage)
+        return "result " + std::to_string(i) + " differs at byte " + std::to_string(k);
     }
   return "";
 }
@@ -109,7 +113,8 @@ class RandomKernel {
     CodeBuilder b(kernel_.code);
     b_ = &b;
     xlu_ = b.newXlu();
-    for (int64_t t = 0; t < kScratchTiles; ++t) b.emit(Opcode::vst, {Addr{b.scratch(0), t * 4096}, b.vimm(0x3f800000u + t * 1000)});
+    for (int64_t t = 0; t < kScratchTiles; ++t)
+      b.emit(Opcode::vst, {Addr{b.scratch(0), t * 4096}, b.vimm(0x3f800000u + t * 1000)});
     v_ = {b.vimm(0x40000000u), b.vimm(0x3f000000u)};
     s_ = {b.imm(5)};
     for (int d = 0; d < dims; ++d) s_.push_back(b.grid(d));
@@ -127,9 +132,11 @@ class RandomKernel {
   V v() { return v_[pick(static_cast<int>(v_.size()))]; }
   S s() { return s_[pick(static_cast<int>(s_.size()))]; }
 
-  // A block of `tiles` tiles that moves over a random set of grid dimensions, the last of them perhaps with an edge.
+  // A block of `tiles` tiles that moves over a random set of grid dimensions, the last of them perhaps with
+  // an edge.
   int32_t block(int param, bool out, int64_t tiles) {
-    PipelineBlock b = wholeBlock("b" + std::to_string(param), param, out ? Direction::kOut : Direction::kIn, tiles * 4096);
+    PipelineBlock b =
+        wholeBlock("b" + std::to_string(param), param, out ? Direction::kOut : Direction::kIn, tiles * 4096);
     const int dims = static_cast<int>(kernel_.grid.size());
     int64_t extent = 1;
     b.step.assign(dims, 0);
@@ -141,18 +148,24 @@ class RandomKernel {
     Transfer& t = b.transfers[0];
     t.run = 4096;
     t.dims[0] = {tiles, 4096, 4096, -1, 0};
-    if (dims > 0 && b.step[dims - 1] == tiles * 4096 && pick(2) == 0) t.dims[0].edge_grid = dims - 1, t.dims[0].edge_count = 1;
+    if (dims > 0 && b.step[dims - 1] == tiles * 4096 && pick(2) == 0)
+      t.dims[0].edge_grid = dims - 1, t.dims[0].edge_count = 1;
     kernel_.blocks.push_back(std::move(b));
     kernel_.params.push_back({KernelParam::kHbm, kernel_.blocks.back().name});
-    return addArray(m_, kernel_.blocks.back().name, out ? Role::kResult : Role::kArgument, extent * tiles * 8);
+    return addArray(m_, kernel_.blocks.back().name, out ? Role::kResult : Role::kArgument,
+                    extent * tiles * 8);
   }
 
   void statement(int depth) {
     --budget_;
     CodeBuilder& b = *b_;
     switch (pick(10)) {
-      case 0: case 1: case 2: return arithmetic();
-      case 3: return memory();
+      case 0:
+      case 1:
+      case 2:
+        return arithmetic();
+      case 3:
+        return memory();
       case 4: {
         const int n = 1 + pick(std::min(3, chip_.eup_depth));
         for (int i = 0; i < n; ++i) b.emit(Opcode::vtanh, {v()});
@@ -166,9 +179,12 @@ class RandomKernel {
         for (int i = 0; i < 2; ++i) v_.push_back(b.v(Opcode::vpop_xlu, {unit}));
         return;
       }
-      case 6: m_regs_.push_back(b.m(Opcode::vcmp_lt_f32, {v(), v()})); return;
+      case 6:
+        m_regs_.push_back(b.m(Opcode::vcmp_lt_f32, {v(), v()}));
+        return;
       case 7:
-        if (!m_regs_.empty()) v_.push_back(b.v(Opcode::vsel, {m_regs_[pick(static_cast<int>(m_regs_.size()))], v(), v()}));
+        if (!m_regs_.empty())
+          v_.push_back(b.v(Opcode::vsel, {m_regs_[pick(static_cast<int>(m_regs_.size()))], v(), v()}));
         return;
       case 8:
         s_.push_back(b.s(pick(2) ? Opcode::sadd : Opcode::sxor, {s(), s()}));
@@ -181,11 +197,14 @@ class RandomKernel {
   }
 
   void arithmetic() {
-    constexpr Opcode kOps[] = {Opcode::vadd_f32, Opcode::vsub_f32, Opcode::vmul_f32, Opcode::vmax_f32, Opcode::vadd_s32, Opcode::vxor};
+    constexpr Opcode kOps[] = {Opcode::vadd_f32, Opcode::vsub_f32, Opcode::vmul_f32,
+                               Opcode::vmax_f32, Opcode::vadd_s32, Opcode::vxor};
     const Opcode op = kOps[pick(6)];
     const V a = v(), c = v();
-    if (pick(4) == 0) b_->emit(op, {v(), a, c});   // a register written again
-    else v_.push_back(b_->v(op, {a, c}));
+    if (pick(4) == 0)
+      b_->emit(op, {v(), a, c});  // a register written again
+    else
+      v_.push_back(b_->v(op, {a, c}));
   }
 
   void memory() {
@@ -194,10 +213,20 @@ class RandomKernel {
     const TransferDim& d = kernel_.blocks[in].transfers[0].dims[0];
     const int64_t tiles = kernel_.blocks[in].bytes / 4096;
     switch (pick(4)) {
-      case 0: v_.push_back(b.v(Opcode::vld, {Addr{b.block(in), 4096 * pick(static_cast<int>(d.edge_grid >= 0 ? 1 : tiles))}})); return;
-      case 1: b.emit(Opcode::vst, {Addr{b.block(out), 4096 * pick(static_cast<int>(kernel_.blocks[out].bytes / 4096))}, v()}); return;
-      case 2: b.emit(Opcode::vst, {Addr{b.scratch(0), 4096 * pick(kScratchTiles)}, v()}); return;
-      default: v_.push_back(b.v(Opcode::vld, {Addr{b.scratch(0), 4096 * pick(kScratchTiles)}})); return;
+      case 0:
+        v_.push_back(b.v(Opcode::vld,
+                         {Addr{b.block(in), 4096 * pick(static_cast<int>(d.edge_grid >= 0 ? 1 : tiles))}}));
+        return;
+      case 1:
+        b.emit(Opcode::vst,
+               {Addr{b.block(out), 4096 * pick(static_cast<int>(kernel_.blocks[out].bytes / 4096))}, v()});
+        return;
+      case 2:
+        b.emit(Opcode::vst, {Addr{b.scratch(0), 4096 * pick(kScratchTiles)}, v()});
+        return;
+      default:
+        v_.push_back(b.v(Opcode::vld, {Addr{b.scratch(0), 4096 * pick(kScratchTiles)}}));
+        return;
     }
   }
 
@@ -209,7 +238,8 @@ class RandomKernel {
       v_.resize(nv), s_.resize(ns), m_regs_.resize(nm), p_.resize(np);
     };
     if (!p_.empty() && pick(2) == 0) {
-      b.ifElse(p_[pick(static_cast<int>(np))], [&] { some(4); }, [&] { some(pick(4)); });
+      b.ifElse(
+          p_[pick(static_cast<int>(np))], [&] { some(4); }, [&] { some(pick(4)); });
       return;
     }
     const int64_t trips = 1 + pick(kScratchTiles);
@@ -220,8 +250,10 @@ class RandomKernel {
       b.emit(Opcode::vst, {Addr{at, 0}, v_.back()});
       some(2 + pick(8));
     };
-    if (pick(2) == 0) b.loop(trips, body);
-    else b.loop(b.imm(trips), body);
+    if (pick(2) == 0)
+      b.loop(trips, body);
+    else
+      b.loop(b.imm(trips), body);
   }
 
   std::mt19937 random_;
@@ -247,7 +279,8 @@ TEST_P(RandomKernels, BundlesComputeWhatLloSays) {
       ASSERT_EQ(difference(m, chip, modulo), "") << "seed " << seed << ", modulo " << modulo;
     }
 }
-INSTANTIATE_TEST_SUITE_P(Chips, RandomKernels, testing::Values("v5e", "v2", "v7x", "tiny"), [](const auto& p) { return p.param; });
+INSTANTIATE_TEST_SUITE_P(Chips, RandomKernels, testing::Values("v5e", "v2", "v7x", "tiny"),
+                         [](const auto& p) { return p.param; });
 
 /// A driver of random calls, transfers, loops and branches over buffers that come and go.
 class RandomDriver {
@@ -257,12 +290,13 @@ class RandomDriver {
   Module make() {
     m_.num_sems = 1;
     addKernel();
-    for (int i = 0; i < 2; ++i) live_.push_back(addArray(m_, "arg" + std::to_string(i), Role::kArgument, kRows));
+    for (int i = 0; i < 2; ++i)
+      live_.push_back(addArray(m_, "arg" + std::to_string(i), Role::kArgument, kRows));
     word_ = scalar();
     CodeBuilder b(m_.driver);
     b_ = &b;
     b.emit(Opcode::sst, {Addr{b.pseudo(PseudoKind::kSmem, word_), 0}, b.imm(3)});
-    kept_ = b.imm(2 + pick(5));   // a register that lives over calls
+    kept_ = b.imm(2 + pick(5));  // a register that lives over calls
     for (int i = 0; i < 12; ++i) statement(0);
     const int32_t result = addArray(m_, "result", Role::kResult, kRows);
     add(some(), some(), result);
@@ -297,12 +331,14 @@ class RandomDriver {
     for (const char* name : {"x", "y", "out"}) k.params.push_back({KernelParam::kHbm, name});
     k.params.push_back({KernelParam::kWord, "n"});
     k.params.push_back({KernelParam::kSmem, "scale"});
-    for (int i = 0; i < 3; ++i) k.blocks.push_back(wholeBlock(k.params[i].name, i, i == 2 ? Direction::kOut : Direction::kIn, 4096));
+    for (int i = 0; i < 3; ++i)
+      k.blocks.push_back(wholeBlock(k.params[i].name, i, i == 2 ? Direction::kOut : Direction::kIn, 4096));
     CodeBuilder b(k.code);
     const S scale = b.s(Opcode::sld, {Addr{b.param(7), 0}});
     const V n = b.v(Opcode::vcvt_s32_f32, {b.v(Opcode::vsplat, {b.s(Opcode::sadd, {b.param(6), scale})})});
     const V y = b.v(Opcode::vmul_f32, {b.v(Opcode::vld, {Addr{b.block(1), 0}}), n});
-    b.emit(Opcode::vst, {Addr{b.block(2), 0}, b.v(Opcode::vadd_f32, {b.v(Opcode::vld, {Addr{b.block(0), 0}}), y})});
+    b.emit(Opcode::vst,
+           {Addr{b.block(2), 0}, b.v(Opcode::vadd_f32, {b.v(Opcode::vld, {Addr{b.block(0), 0}}), y})});
     m_.kernels.push_back(std::move(k));
   }
 
@@ -316,7 +352,8 @@ class RandomDriver {
   }
   void call(int32_t x, int32_t y, int32_t out, Scalar offset) {
     const Scalar n = pick(2) ? Scalar{false, 0, pick(4)} : Scalar{true, kept_.id, 0};
-    b_->call(0, {{true, x, offset}, {true, y, offset}, {true, out, offset}, {false, -1, n}, {true, word_, {}}});
+    b_->call(0,
+             {{true, x, offset}, {true, y, offset}, {true, out, offset}, {false, -1, n}, {true, word_, {}}});
   }
 
   void copy(int32_t from, int32_t to) {
@@ -333,7 +370,8 @@ class RandomDriver {
   void statement(int depth) {
     CodeBuilder& b = *b_;
     switch (pick(depth < 2 ? 7 : 4)) {
-      case 0: case 1: {
+      case 0:
+      case 1: {
         const int32_t x = some(), y = some(), out = temporary();
         add(x, y, out);
         live_.push_back(out);
@@ -343,7 +381,7 @@ class RandomDriver {
         const int32_t from = some(), to = temporary();
         copy(from, to);
         live_.push_back(to);
-        if (live_.size() > 5) live_.erase(live_.begin() + 2);   // its memory may be taken by others
+        if (live_.size() > 5) live_.erase(live_.begin() + 2);  // its memory may be taken by others
         return;
       }
       case 3: {
@@ -355,21 +393,29 @@ class RandomDriver {
       case 4: {
         const S value = b.s(Opcode::sld, {Addr{b.pseudo(PseudoKind::kSmem, word_), 0}});
         const P p = b.p(Opcode::scmp_lt, {value, 4});
-        b.ifElse(p, [&] { inner(depth); }, [&] { if (pick(2)) inner(depth); });
+        b.ifElse(
+            p, [&] { inner(depth); },
+            [&] {
+              if (pick(2)) inner(depth);
+            });
         return;
       }
-      case 5: b.loop(1 + pick(3), [&](S i) {
+      case 5:
+        b.loop(1 + pick(3), [&](S i) {
           inner(depth);
           b.emit(Opcode::sadd, {kept_, kept_, i});
         });
         return;
       default: {
         const S left = b.imm(pick(3));
-        b.whileLoop([&] { return b.p(Opcode::scmp_gt, {left, 0}); },
-                    [&] {
-                      inner(depth);
-                      b.emit(Opcode::ssub, {left, left, 1});
-                    });
+        b.whileLoop(
+            [&] {
+              return b.p(Opcode::scmp_gt, {left, 0});
+            },
+            [&] {
+              inner(depth);
+              b.emit(Opcode::ssub, {left, left, 1});
+            });
       }
     }
   }
@@ -403,12 +449,14 @@ TEST(Scheduled, RandomDriversComputeWhatLloSays) {
 // out = lhs @ rhs + 1.5 on all matrix units at once, rows dealt out to them.
 Module matrixProduct(const target::Chip& chip, int64_t rows) {
   Module m = emptyModule(chip);
-  const int32_t lhs = addArray(m, "lhs", Role::kArgument, rows), rhs = addArray(m, "rhs", Role::kArgument, 128);
+  const int32_t lhs = addArray(m, "lhs", Role::kArgument, rows),
+                rhs = addArray(m, "rhs", Role::kArgument, 128);
   const int32_t out = addArray(m, "out", Role::kResult, rows);
   Kernel k;
   k.name = "dot";
   for (const char* name : {"lhs", "rhs", "out"}) k.params.push_back({KernelParam::kHbm, name});
-  k.blocks = {wholeBlock("lhs", 0, Direction::kIn, rows * 512), wholeBlock("rhs", 1, Direction::kIn, 128 * 512),
+  k.blocks = {wholeBlock("lhs", 0, Direction::kIn, rows * 512),
+              wholeBlock("rhs", 1, Direction::kIn, 128 * 512),
               wholeBlock("out", 2, Direction::kOut, rows * 512)};
   CodeBuilder b(k.code);
   const S l = b.block(0), r = b.block(1), o = b.block(2);
@@ -416,15 +464,18 @@ Module matrixProduct(const target::Chip& chip, int64_t rows) {
   for (int i = 0; i < chip.mxus; ++i) units.push_back(b.newMxu());
   const int64_t n = chip.mxus;
   for (MxuUnit u : units) {
-    for (int g = 0; g < 16; ++g) b.emit(Opcode::vmatpush_f32, {u, b.v(Opcode::vld, {Addr{r, g * 4096}}), 0, g, 0});
+    for (int g = 0; g < 16; ++g)
+      b.emit(Opcode::vmatpush_f32, {u, b.v(Opcode::vld, {Addr{r, g * 4096}}), 0, g, 0});
     b.emit(Opcode::vlatch, {u, 0});
   }
   b.loop(rows / 8 / n, [&](S i) {
     const S offset = b.s(Opcode::smul, {i, n * 4096});
     const S from = b.s(Opcode::sadd, {l, offset}), to = b.s(Opcode::sadd, {o, offset});
-    for (int64_t j = 0; j < n; ++j) b.emit(Opcode::vmatmul_f32, {units[j], b.v(Opcode::vld, {Addr{from, j * 4096}}), 0});
     for (int64_t j = 0; j < n; ++j)
-      b.emit(Opcode::vst, {Addr{to, j * 4096}, b.v(Opcode::vadd_f32, {b.v(Opcode::vpop_mrf, {units[j]}), b.vimmF32(1.5f)})});
+      b.emit(Opcode::vmatmul_f32, {units[j], b.v(Opcode::vld, {Addr{from, j * 4096}}), 0});
+    for (int64_t j = 0; j < n; ++j)
+      b.emit(Opcode::vst, {Addr{to, j * 4096},
+                           b.v(Opcode::vadd_f32, {b.v(Opcode::vpop_mrf, {units[j]}), b.vimmF32(1.5f)})});
   });
   m.kernels.push_back(std::move(k));
   CodeBuilder d(m.driver);
@@ -448,10 +499,12 @@ TEST(Scheduled, PipeliningHidesTheMatrixUnitsLatency) {
     schedule::Options options;
     options.modulo = modulo;
     const isa::Program p = llvm::cantFail(schedule::schedule(m, chip, options));
-    const std::vector<HostTensor> args = {HostTensor(ElementType::kF32, {4096, 128}), HostTensor(ElementType::kF32, {128, 128})};
+    const std::vector<HostTensor> args = {HostTensor(ElementType::kF32, {4096, 128}),
+                                          HostTensor(ElementType::kF32, {128, 128})};
     return llvm::cantFail(emulate::run(p, args, {})).stats.cycles;
   };
-  EXPECT_GT(cycles(false) - cycles(true), 100 * 140);   // 128 iterations, nearly all without their 160 cycles of latency
+  EXPECT_GT(cycles(false) - cycles(true),
+            100 * 140);  // 128 iterations, nearly all without their 160 cycles of latency
 }
 
 // Two devices swap an array piece by piece from the tile loop of a kernel that works on something else.
@@ -462,10 +515,12 @@ TEST(Scheduled, CompanionsRunBesideTheGrid) {
   m.target = "v5e:2x1";
   m.devices = 2;
   m.device_table_words = 1;
-  m.device_table = {1, 0};   // the other device
-  m.num_sems = 3;            // ready, sent, received
-  const int32_t mine = addArray(m, "mine", Role::kArgument, kRows), x = addArray(m, "x", Role::kArgument, kRows);
-  const int32_t theirs = addArray(m, "theirs", Role::kResult, kRows), y = addArray(m, "y", Role::kResult, kRows);
+  m.device_table = {1, 0};  // the other device
+  m.num_sems = 3;           // ready, sent, received
+  const int32_t mine = addArray(m, "mine", Role::kArgument, kRows),
+                x = addArray(m, "x", Role::kArgument, kRows);
+  const int32_t theirs = addArray(m, "theirs", Role::kResult, kRows),
+                y = addArray(m, "y", Role::kResult, kRows);
   for (auto* ports : {&m.args, &m.results})
     for (Port& p : *ports) p.signature.global_dims[0] *= 2, p.signature.shards = {{{1, 2}}, {}};
   Buffer word;

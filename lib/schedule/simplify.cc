@@ -13,7 +13,7 @@ using isa::OperandKind;
 
 /// What is known of a scalar register: a constant, or another register plus a constant.
 struct Known {
-  int32_t base = -1;   // -1: constant
+  int32_t base = -1;  // -1: constant
   int64_t offset = 0;
 };
 
@@ -43,7 +43,8 @@ class Simplifier {
   bool stable(int32_t reg) const { return defs_[reg] == 1; }
   const std::optional<Known>& known(const isa::Operand& o) const {
     static const std::optional<Known> kNothing;
-    return o.kind == isa::Operand::kReg && o.virt && o.cls == isa::RegClass::kScalar ? known_[o.reg] : kNothing;
+    return o.kind == isa::Operand::kReg && o.virt && o.cls == isa::RegClass::kScalar ? known_[o.reg]
+                                                                                     : kNothing;
   }
   static void setImm(isa::Operand& o, int64_t value) {
     o = isa::Operand();
@@ -63,10 +64,13 @@ class Simplifier {
       if (row.operands[k] == OperandKind::Sd) continue;
       const std::optional<Known>& value = known(o);
       if (!value) continue;
-      const bool takes_imm = row.operands[k] == OperandKind::SI ||
-                             (row.operands[k] == OperandKind::S16 && value->offset >= 0 && value->offset < 65536);
-      if (value->base < 0 && takes_imm) setImm(o, value->offset);
-      else if (value->base >= 0 && value->offset == 0) o.reg = value->base;
+      const bool takes_imm =
+          row.operands[k] == OperandKind::SI ||
+          (row.operands[k] == OperandKind::S16 && value->offset >= 0 && value->offset < 65536);
+      if (value->base < 0 && takes_imm)
+        setImm(o, value->offset);
+      else if (value->base >= 0 && value->offset == 0)
+        o.reg = value->base;
     }
     swapConstant(i);
     learn(i);
@@ -77,7 +81,7 @@ class Simplifier {
     const Known& value = *known_[o.reg];
     const int64_t imm = o.imm + value.offset;
     const int64_t unit = isa::info(insn.insn.op).slot == isa::Slot::kScalar ? 4 : 512;
-    const int64_t field = int64_t{1} << 17;   // signed with a base, twice as much without
+    const int64_t field = int64_t{1} << 17;  // signed with a base, twice as much without
     if (imm % unit != 0) return;
     const int64_t scaled = imm / unit;
     if (value.base < 0 ? scaled < 0 || scaled >= 2 * field : scaled < -field || scaled >= field) return;
@@ -90,9 +94,16 @@ class Simplifier {
   // Only the second operand of scalar arithmetic may be an immediate.
   void swapConstant(isa::Instruction& i) {
     switch (i.op) {
-      case Opcode::sadd: case Opcode::smul: case Opcode::sand: case Opcode::sor: case Opcode::sxor: case Opcode::smin:
-      case Opcode::smax: break;
-      default: return;
+      case Opcode::sadd:
+      case Opcode::smul:
+      case Opcode::sand:
+      case Opcode::sor:
+      case Opcode::sxor:
+      case Opcode::smin:
+      case Opcode::smax:
+        break;
+      default:
+        return;
     }
     const std::optional<Known>& a = known(i.operands[1]);
     if (!a || a->base >= 0 || i.operands[2].kind == isa::Operand::kImm) return;
@@ -126,12 +137,18 @@ class Simplifier {
     if (i.op == Opcode::ssub) return set(i, {a->base, x - y});
     if (a->base >= 0) return;
     switch (i.op) {
-      case Opcode::smul: return set(i, {-1, static_cast<int32_t>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y))});
-      case Opcode::sshl: return set(i, {-1, y < 0 || y > 31 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(x) << y)});
-      case Opcode::sand: return set(i, {-1, x & y});
-      case Opcode::sor: return set(i, {-1, x | y});
-      case Opcode::sxor: return set(i, {-1, x ^ y});
-      default: return;
+      case Opcode::smul:
+        return set(i, {-1, static_cast<int32_t>(static_cast<uint32_t>(x) * static_cast<uint32_t>(y))});
+      case Opcode::sshl:
+        return set(i, {-1, y < 0 || y > 31 ? 0 : static_cast<int32_t>(static_cast<uint32_t>(x) << y)});
+      case Opcode::sand:
+        return set(i, {-1, x & y});
+      case Opcode::sor:
+        return set(i, {-1, x | y});
+      case Opcode::sxor:
+        return set(i, {-1, x ^ y});
+      default:
+        return;
     }
   }
 
@@ -179,14 +196,20 @@ class Simplifier {
   bool removable(const Insn& i, const std::vector<int32_t>* uses) const {
     if (isSync(i.insn.op) || i.insn.num_operands == 0) return false;
     const isa::FifoEffect e = isa::fifoEffect(i.insn, 128);
-    if (e.push != isa::Fifo::kNone || e.pop != isa::Fifo::kNone || i.insn.op == Opcode::vpop_mrb) return false;
+    if (e.push != isa::Fifo::kNone || e.pop != isa::Fifo::kNone || i.insn.op == Opcode::vpop_mrb)
+      return false;
     switch (isa::info(i.insn.op).operands[0]) {
-      case OperandKind::Vd: case OperandKind::Sd: case OperandKind::Md: case OperandKind::Pd: break;
-      default: return false;
+      case OperandKind::Vd:
+      case OperandKind::Sd:
+      case OperandKind::Md:
+      case OperandKind::Pd:
+        break;
+      default:
+        return false;
     }
     const isa::Operand& d = i.insn.operands[0];
     if (!d.virt) return false;
-    int32_t own = 0;   // a counter that only counts itself is not used
+    int32_t own = 0;  // a counter that only counts itself is not used
     isa::forEachRegister(i.insn, [&](isa::RegClass cls, int num, bool virt, bool read, bool) {
       own += read && virt && cls == d.cls && num == d.reg;
     });

@@ -1,5 +1,5 @@
-// Constants and addresses of scalar code, before scheduling: constants move into immediates and addresses, copies and
-// unused values go away.
+// Constants and addresses of scalar code, before scheduling: constants move into immediates and addresses,
+// copies and unused values go away.
 #pragma once
 #include "mir.h"
 

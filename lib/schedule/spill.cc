@@ -32,9 +32,15 @@ Insn memory(Opcode op, std::initializer_list<Arg> args, uint32_t slot) {
 bool isConstant(const isa::Instruction& insn) {
   if (insn.pred_virt || insn.pred != isa::kAlways) return false;
   switch (insn.op) {
-    case Opcode::vimm: case Opcode::vlane: case Opcode::vsublane: case Opcode::pset: return true;
-    case Opcode::smov: return insn.operands[1].kind == isa::Operand::kImm;
-    default: return false;
+    case Opcode::vimm:
+    case Opcode::vlane:
+    case Opcode::vsublane:
+    case Opcode::pset:
+      return true;
+    case Opcode::smov:
+      return insn.operands[1].kind == isa::Operand::kImm;
+    default:
+      return false;
   }
 }
 
@@ -87,8 +93,12 @@ void Spiller::load(std::vector<Insn>& out, RegClass cls, int32_t reg, const Home
   }
   const Addr at{{}, home.address};
   switch (cls) {
-    case RegClass::kScalar: out.push_back(memory(Opcode::sld, {S{reg}, at}, op)); return;
-    case RegClass::kVector: out.push_back(memory(Opcode::vld, {V{reg}, at}, op)); return;
+    case RegClass::kScalar:
+      out.push_back(memory(Opcode::sld, {S{reg}, at}, op));
+      return;
+    case RegClass::kVector:
+      out.push_back(memory(Opcode::vld, {V{reg}, at}, op));
+      return;
     case RegClass::kPred: {
       const S word{temp(RegClass::kScalar)};
       out.push_back(memory(Opcode::sld, {word, at}, op));
@@ -108,8 +118,12 @@ void Spiller::load(std::vector<Insn>& out, RegClass cls, int32_t reg, const Home
 void Spiller::store(std::vector<Insn>& out, RegClass cls, int32_t reg, const Home& home, uint32_t op) {
   const Addr at{{}, home.address};
   switch (cls) {
-    case RegClass::kScalar: out.push_back(memory(Opcode::sst, {at, S{reg}}, op)); return;
-    case RegClass::kVector: out.push_back(memory(Opcode::vst, {at, V{reg}}, op)); return;
+    case RegClass::kScalar:
+      out.push_back(memory(Opcode::sst, {at, S{reg}}, op));
+      return;
+    case RegClass::kVector:
+      out.push_back(memory(Opcode::vst, {at, V{reg}}, op));
+      return;
     case RegClass::kPred: {
       const S one{temp(RegClass::kScalar)}, word{temp(RegClass::kScalar)};
       out.push_back(make(Opcode::smov, {one, 1}, op));
@@ -138,6 +152,7 @@ void Spiller::rewrite(Insn& insn, std::vector<Insn>& out, bool is_term) {
   llvm::SmallVector<Use, 6> uses;
   const bool partial = insn.insn.pred_virt || insn.insn.pred != isa::kAlways;
   isa::forEachRegister(insn.insn, [&](RegClass cls, int num, bool virt, bool read, bool write) {
+    read = read && !(write && insn.fresh);
     if (!virt || home_of_[classIndex(cls)][num] < 0) return;
     for (Use& u : uses)
       if (u.cls == cls && u.reg == num) {

@@ -7,7 +7,8 @@
 
 namespace tpu::schedule {
 
-/// Where spilled values of a function live, and which registers are short-lived temporaries of spills (never spilled again).
+/// Where spilled values of a function live, and which registers are short-lived temporaries of spills (never
+/// spilled again).
 class Spiller {
  public:
   Spiller(Func& func, Context& ctx) : func_(func), ctx_(ctx) {}
@@ -33,7 +34,7 @@ class Spiller {
   Func& func_;
   Context& ctx_;
   std::vector<char> temporary_[kNumClasses];
-  std::vector<int32_t> home_of_[kNumClasses];   // by register: row of homes_, -1
+  std::vector<int32_t> home_of_[kNumClasses];  // by register: row of homes_, -1
   std::vector<Home> homes_;
 };
 

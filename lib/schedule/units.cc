@@ -1,7 +1,8 @@
-// A virtual unit is a queue of its own: its pops take its pushes' results in order. Two virtual units may share a physical
-// one where, in program order, their pushes and pops interleave like one queue, and where neither disturbs the other's
-// state (staged and latched weights, the transpose buffer). Units of matrix code keep state over loops, so they get a
-// physical unit each while there are enough; cross-lane groups are short, and are dealt out by load.
+// A virtual unit is a queue of its own: its pops take its pushes' results in order. Two virtual units may
+// share a physical one where, in program order, their pushes and pops interleave like one queue, and where
+// neither disturbs the other's state (staged and latched weights, the transpose buffer). Units of matrix code
+// keep state over loops, so they get a physical unit each while there are enough; cross-lane groups are
+// short, and are dealt out by load.
 #include "units.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ using isa::Fifo;
 
 struct Event {
   int virt;
-  int entries;     // > 0: pushes, -1: pop, 0: state only
+  int entries;  // > 0: pushes, -1: pop, 0: state only
   Fifo fifo;
   int block;
   int64_t weight;  // cycles, loops counted
@@ -35,7 +36,8 @@ UnitUse collect(const Func& func, const Machine& machine, bool xlu) {
       const isa::InstructionInfo& row = isa::info(i.insn.op);
       for (int k = 0; k < i.insn.num_operands; ++k) {
         const isa::Operand& o = i.insn.operands[k];
-        if (o.kind != isa::Operand::kUnit || !o.virt || (row.operands[k] == isa::OperandKind::Xlu) != xlu) continue;
+        if (o.kind != isa::Operand::kUnit || !o.virt || (row.operands[k] == isa::OperandKind::Xlu) != xlu)
+          continue;
         const isa::FifoEffect e = isa::fifoEffect(i.insn, machine.chip().mxu_side);
         Event event{o.reg, 0, Fifo::kNone, static_cast<int>(bi), frequency * machine.interval(i.insn.op)};
         if (e.push != Fifo::kNone) event.entries = e.entries, event.fifo = e.push;
@@ -55,8 +57,8 @@ UnitUse collect(const Func& func, const Machine& machine, bool xlu) {
   return use;
 }
 
-// Whether the virtual units of `sharing` may live on one physical unit: walking the program, every pop must find its own
-// unit's entry in front, and the state of one must not be in use while another works.
+// Whether the virtual units of `sharing` may live on one physical unit: walking the program, every pop must
+// find its own unit's entry in front, and the state of one must not be in use while another works.
 bool compatible(const UnitUse& use, const std::vector<char>& sharing) {
   std::deque<int> queue[6];
   for (size_t k = 0; k < use.events.size(); ++k) {
@@ -65,13 +67,13 @@ bool compatible(const UnitUse& use, const std::vector<char>& sharing) {
     std::deque<int>& q = queue[static_cast<int>(e.fifo)];
     if (e.entries == 0) {
       for (size_t other = 0; other < sharing.size(); ++other)
-        if (sharing[other] && static_cast<int>(other) != e.virt && use.first[other] < static_cast<int64_t>(k) &&
-            use.last[other] > static_cast<int64_t>(k))
+        if (sharing[other] && static_cast<int>(other) != e.virt &&
+            use.first[other] < static_cast<int64_t>(k) && use.last[other] > static_cast<int64_t>(k))
           return false;
     }
     for (int n = 0; n < e.entries; ++n) q.push_back(e.virt);
     if (e.entries >= 0) continue;
-    if (q.empty()) continue;   // pushed in another iteration: units with such loops never share (see below)
+    if (q.empty()) continue;  // pushed in another iteration: units with such loops never share (see below)
     if (q.front() != e.virt) return false;
     q.pop_front();
   }
@@ -113,7 +115,8 @@ llvm::Error assign(Func& func, const Machine& machine, bool xlu, int physical) {
       const isa::InstructionInfo& row = isa::info(i.insn.op);
       for (int k = 0; k < i.insn.num_operands; ++k) {
         isa::Operand& o = i.insn.operands[k];
-        if (o.kind != isa::Operand::kUnit || !o.virt || (row.operands[k] == isa::OperandKind::Xlu) != xlu) continue;
+        if (o.kind != isa::Operand::kUnit || !o.virt || (row.operands[k] == isa::OperandKind::Xlu) != xlu)
+          continue;
         o.reg = of[o.reg];
         o.virt = false;
       }

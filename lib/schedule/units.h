@@ -5,7 +5,8 @@
 
 namespace tpu::schedule {
 
-/// Gives every virtual unit one physical unit, balancing the work, so that pushes and pops in program order stay paired.
+/// Gives every virtual unit one physical unit, balancing the work, so that pushes and pops in program order
+/// stay paired.
 llvm::Error assignUnits(Func& func, const Machine& machine);
 
 }  // namespace tpu::schedule

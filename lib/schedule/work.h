@@ -15,8 +15,9 @@ struct Work {
   Context ctx;
   Machine machine;
   Callees callees;
-  std::vector<Func> funcs;           // until bundle
-  std::vector<Func> unpipelined;     // as before software pipelining, for functions whose registers do not suffice for it
+  std::vector<Func> funcs;  // until bundle
+  std::vector<Func>
+      unpipelined;  // as before software pipelining, for functions whose registers do not suffice for it
   std::vector<Scheduled> scheduled;  // from bundle on
 };
 

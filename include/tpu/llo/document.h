@@ -1,9 +1,10 @@
 // The `llo` document: a module as flat JSON tables, one row per line, and its text for people.
 //
-// Code is the table "code": one row per statement in program order, of function "driver", "kernel <k>" or "companion <c>".
-// A statement inside a loop or branch names it by "parent" (an id in the same function) and "arm" (which of its blocks). A
-// machine instruction is "insn", a string in tpu-asm's grammar on virtual registers (%s3 %v4 %m0 %p1 %mxu0 %xlu0); all
-// other statements say what they "do". A scalar is a number or a register's name. Transfers are rows of "dmas".
+// Code is the table "code": one row per statement in program order, of function "driver", "kernel <k>" or
+// "companion <c>". A statement inside a loop or branch names it by "parent" (an id in the same function) and
+// "arm" (which of its blocks). A machine instruction is "insn", a string in tpu-asm's grammar on virtual
+// registers (%s3 %v4 %m0 %p1 %mxu0 %xlu0); all other statements say what they "do". A scalar is a number or a
+// register's name. Transfers are rows of "dmas".
 #pragma once
 #include <string>
 
@@ -17,7 +18,8 @@ namespace tpu::llo {
 /// Canonical text; equal modules give equal bytes. With `only`, the rows of that table alone.
 llvm::Error writeDocument(const Module& module, llvm::raw_ostream& os, llvm::StringRef only = "");
 std::string writeDocument(const Module& module);
-/// Any bytes are safe; what is malformed is refused at its line and column. The module is not verified (see verify.h).
+/// Any bytes are safe; what is malformed is refused at its line and column. The module is not verified (see
+/// verify.h).
 llvm::Expected<Module> readDocument(std::string json, llvm::StringRef name);
 
 /// Compact, indented text of kernels and driver.

@@ -12,18 +12,18 @@
 namespace tpu::schedule {
 
 struct Options {
-  int64_t hbm_limit = 0;      // bytes; 0: what the chip lets a program use
-  bool modulo = true;         // software-pipeline innermost loops
-  int threads = 1;            // functions are scheduled independently; the result does not depend on it
+  int64_t hbm_limit = 0;  // bytes; 0: what the chip lets a program use
+  bool modulo = true;     // software-pipeline innermost loops
+  int threads = 1;        // functions are scheduled independently; the result does not depend on it
 };
 
 /// What became of one function.
 struct FunctionStats {
   std::string name;
   int64_t bundles = 0, instructions = 0;
-  int loops_pipelined = 0, loops_plain = 0;   // innermost straight-line loops
-  std::array<int, 4> spilled{};               // by isa::RegClass
-  bool reduced_depth = false;                 // a moving block has one slot only
+  int loops_pipelined = 0, loops_plain = 0;  // innermost straight-line loops
+  std::array<int, 4> spilled{};              // by isa::RegClass
+  bool reduced_depth = false;                // a moving block has one slot only
   int64_t vmem_bytes = 0;
 };
 struct Stats {
@@ -31,8 +31,8 @@ struct Stats {
 };
 
 /// Schedules the whole module. Fails with exit 4 where memory does not suffice.
-llvm::Expected<isa::Program> schedule(const llo::Module& module, const target::Chip& chip, const Options& options,
-                                      Stats* stats = nullptr);
+llvm::Expected<isa::Program> schedule(const llo::Module& module, const target::Chip& chip,
+                                      const Options& options, Stats* stats = nullptr);
 
 /// A buffer that is live at the peak, for reports.
 struct PeakBuffer {
