@@ -93,6 +93,7 @@ struct Op {
   uint8_t entries = 0;                 // pushed, or accumulated
   uint8_t small[3] = {0, 0, 0};        // the short immediates in the order of the text
   Flow flow = Flow::kWords;
+  uint8_t sources = 0;                 // vector and mask sources
   uint16_t latency = 0, interval = 0;
   int32_t imm = 0;                     // immediate, memory offset, or branch target
   int32_t amount = 0;                  // of sem.wait and sem.add, unless small[1] says that it stands in register b

@@ -303,6 +303,7 @@ class Decoder {
           } else {
             (sources == 0 ? op.a : sources == 1 ? op.b : op.c) = static_cast<uint8_t>(number);
             ++sources;
+            op.sources += o.cls == RegClass::kVector || o.cls == RegClass::kMask;
           }
           break;
         }

@@ -3,6 +3,7 @@
 
 #include "../chip.h"
 #include "exec.h"
+#include "flow.h"
 
 namespace tpu::emulate {
 namespace {
@@ -65,18 +66,16 @@ bool mayUseRow(Core& c, const Op& op, int64_t at, bool write) {
 template <bool kStrict>
 bool definedMask(Core& c, const Op& op, int mask) {
   if constexpr (kStrict) {
-    for (const uint32_t w : c.v_shadow[mask].w)
-      if (w) {
-        c.fail(op, tpu::Code::kEmuUndefined, "the mask is undefined");
-        return false;
-      }
+    if (anyBit(c.v_shadow[mask].w)) {
+      c.fail(op, tpu::Code::kEmuUndefined, "the mask is undefined");
+      return false;
+    }
   }
   return true;
 }
 
-void storeMasked(uint8_t* to, const uint32_t* value, const uint32_t* mask, int words) {
-  for (int i = 0; i < words; ++i)
-    if (mask[i]) std::memcpy(to + i * 4, value + i, 4);
+void storeMasked(uint8_t* to, const uint32_t* value, const uint32_t* mask, size_t words) {
+  mergeWords(reinterpret_cast<uint32_t*>(to), value, mask, words);
 }
 
 // Sublanes picked by the mask immediate, one row each.

@@ -62,19 +62,19 @@ HWY_INLINE hn::Vec<DU> roundBf16(hn::Vec<DU> x) {  // the bf16 bits in the low h
   return hn::IfThenElse(nan, quiet, rounded);
 }
 void vpack_bf16(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) {
+  byRows(d, a, b, [&](int s, size_t l) {
     const uint32_t* p = packSource(a, b, s) + l;
     return hn::Or(roundBf16(load<uint32_t>(p)), hn::ShiftLeft<16>(roundBf16(load<uint32_t>(p + 128))));
   });
 }
 void vpack_b16(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) {
+  byRows(d, a, b, [&](int s, size_t l) {
     const uint32_t* p = packSource(a, b, s) + l;
     return hn::Or(hn::And(load<uint32_t>(p), hn::Set(DU(), 0xffff)), hn::ShiftLeft<16>(load<uint32_t>(p + 128)));
   });
 }
 void vpack_b8(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) {
+  byRows(d, a, b, [&](int s, size_t l) {
     const uint32_t* p = packSource(a, b, s) + l;
     const auto bytes = [](auto x) {  // the low byte of either half, side by side
       const DU t;
@@ -84,19 +84,19 @@ void vpack_b8(TPU_ARGS) {
   });
 }
 void vunpack_bf16(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) {
+  byRows(d, a, b, [&](int s, size_t l) {
     const auto x = load<uint32_t>(a + (imm * 4 + s / 2) * 128 + l);
     return s % 2 ? hn::And(x, hn::Set(DU(), 0xffff0000u)) : hn::ShiftLeft<16>(x);
   });
 }
 void vunpack_u16(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) {
+  byRows(d, a, b, [&](int s, size_t l) {
     const auto x = load<uint32_t>(a + (imm * 4 + s / 2) * 128 + l);
     return s % 2 ? hn::ShiftRight<16>(x) : hn::And(x, hn::Set(DU(), 0xffff));
   });
 }
 void vunpack_s16(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) {
+  byRows(d, a, b, [&](int s, size_t l) {
     const auto x = load<uint32_t>(a + (imm * 4 + s / 2) * 128 + l);
     return hn::ShiftRight<16>(hn::BitCast(DI(), s % 2 ? x : hn::ShiftLeft<16>(x)));
   });
@@ -111,10 +111,10 @@ HWY_INLINE hn::Vec<DU> topByte(const uint32_t* a, uint32_t imm, int s, size_t l)
   }
 }
 void vunpack_s8(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) { return hn::ShiftRight<24>(hn::BitCast(DI(), topByte(a, imm, s, l))); });
+  byRows(d, a, b, [&](int s, size_t l) { return hn::ShiftRight<24>(hn::BitCast(DI(), topByte(a, imm, s, l))); });
 }
 void vunpack_u8(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) { return hn::ShiftRight<24>(topByte(a, imm, s, l)); });
+  byRows(d, a, b, [&](int s, size_t l) { return hn::ShiftRight<24>(topByte(a, imm, s, l)); });
 }
 
 // ---- moves
@@ -125,10 +125,10 @@ void vsplat(TPU_ARGS) { fill(d, [&](size_t) { return hn::Set(DU(), imm); }); }
 void vlane(TPU_ARGS) { fill(d, [](size_t i) { return hn::Iota(DU(), static_cast<uint32_t>(i % 128)); }); }
 void vsublane(TPU_ARGS) { fill(d, [](size_t i) { return hn::Set(DU(), static_cast<uint32_t>(i / 128)); }); }
 void vrot_sublane(TPU_ARGS) {
-  byRows(d, [&](int s, size_t l) { return load<uint32_t>(a + ((s - imm) & 7) * 128 + l); });
+  byRows(d, a, b, [&](int s, size_t l) { return load<uint32_t>(a + ((s - imm) & 7) * 128 + l); });
 }
 void vbcast_sublane(TPU_ARGS) {
-  byRows(d, [&](int, size_t l) { return load<uint32_t>(a + (imm & 7) * 128 + l); });
+  byRows(d, a, b, [&](int, size_t l) { return load<uint32_t>(a + (imm & 7) * 128 + l); });
 }
 
 }  // namespace tpu::emulate::HWY_NAMESPACE

@@ -50,14 +50,15 @@ HWY_INLINE void fill(uint32_t* d, F f) {
   for (size_t i = 0; i < kVectorWords; i += n) store(f(i), d + i);
 }
 
-/// Output sublane s = f(s, p, q) with p, q vectors of lanes of two source rows given by `rows`.
+/// Word l of output sublane s = f(s, l), lanes of a vector at a time, where f reads other places of a and b.
 template <class F>
-HWY_INLINE void byRows(uint32_t* d, F f) {
-  alignas(64) uint32_t out[kVectorWords];  // d may be a source
+HWY_INLINE void byRows(uint32_t* d, const uint32_t* a, const uint32_t* b, F f) {
+  alignas(64) uint32_t aside[kVectorWords];
+  uint32_t* out = d == a || d == b ? aside : d;
   const size_t n = hn::Lanes(DU());
   for (int s = 0; s < 8; ++s)
     for (size_t l = 0; l < 128; l += n) store(f(s, l), out + s * 128 + l);
-  std::memcpy(d, out, sizeof out);
+  if (out != d) std::memcpy(d, out, sizeof aside);
 }
 
 }  // namespace tpu::emulate::HWY_NAMESPACE

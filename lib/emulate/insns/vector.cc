@@ -4,97 +4,58 @@
 #include <cstring>
 
 #include "exec.h"
+#include "flow.h"
 
 namespace tpu::emulate {
 namespace {
 
-void spread(uint32_t* d, const uint32_t* a) {  // whole words
-  for (int i = 0; i < kVectorWords; ++i) d[i] = a[i] ? ~0u : 0u;
-}
-
-// Definedness of body(a, b, c, imm) into `out`. Sources that an instruction does not have are passed as vector register 0
-// and not looked at, except where their shadow is folded in: rows name how many they have.
-struct Sources {
-  int a, b, c, count;
-};
-void follow(const Core& c, const Op& op, const Sources& from, uint32_t imm, uint32_t* out) {
-  const uint32_t* sa = c.v_shadow[from.a].w;
-  const uint32_t* sb = c.v_shadow[from.b].w;
-  const uint32_t* sc = c.v_shadow[from.c].w;
-  const uint32_t* a = c.v[from.a].w;
-  const uint32_t* b = c.v[from.b].w;
+// Definedness of body(a, b, c, imm) into `out`, which may be the shadow of a source. Sources that an instruction does not
+// have count as defined.
+void follow(const Core& c, const Op& op, uint32_t imm, uint32_t* out) {
   static constexpr Vector kZero{};
-  if (from.count < 3) sc = kZero.w;
-  if (from.count < 2) sb = kZero.w;
-  if (from.count < 1) sa = kZero.w;
-  Vector r;
+  const int count = op.sources;
+  const uint32_t* sa = count > 0 ? c.v_shadow[op.a].w : kZero.w;
+  const uint32_t* sb = count > 1 ? c.v_shadow[op.b].w : kZero.w;
+  const uint32_t* sc = count > 2 ? c.v_shadow[op.c].w : kZero.w;
+  const uint32_t* a = c.v[op.a].w;
+  const uint32_t* b = c.v[op.b].w;
   switch (op.flow) {
-    case Flow::kDefined: std::memset(r.w, 0, sizeof r.w); break;
-    case Flow::kWords:
-      for (int i = 0; i < kVectorWords; ++i) r.w[i] = (sa[i] | sb[i] | sc[i]) ? ~0u : 0u;
-      break;
-    case Flow::kBits:
-      for (int i = 0; i < kVectorWords; ++i) r.w[i] = sa[i] | sb[i];
-      break;
-    case Flow::kAnd:
-      for (int i = 0; i < kVectorWords; ++i) r.w[i] = (sa[i] & sb[i]) | (sa[i] & b[i]) | (sb[i] & a[i]);
-      break;
-    case Flow::kOr:
-      for (int i = 0; i < kVectorWords; ++i) r.w[i] = (sa[i] & sb[i]) | (sa[i] & ~b[i]) | (sb[i] & ~a[i]);
-      break;
+    case Flow::kDefined: std::memset(out, 0, sizeof(Vector)); return;
+    case Flow::kWords: return flowWords(out, sa, sb, sc);
+    case Flow::kBits: return flowBits(out, sa, sb);
+    case Flow::kAnd: return flowAnd(out, a, b, sa, sb);
+    case Flow::kOr: return flowOr(out, a, b, sa, sb);
+    case Flow::kSelect: return flowSelect(out, a, sa, sb, sc);
+    case Flow::kMove: return op.body(out, sa, sb, sc, imm);
     case Flow::kShift:
-      op.body(r.w, sa, b, b, imm);
-      for (int i = 0; i < kVectorWords; ++i)
-        if (sb[i]) r.w[i] = ~0u;
-      break;
-    case Flow::kMove: op.body(r.w, sa, sb, sc, imm); break;
+    case Flow::kPermute: {
+      Vector moved, spoilt;
+      op.body(moved.w, sa, b, b, imm);
+      flowWords(spoilt.w, sb, sb, sb);
+      return flowBits(out, moved.w, spoilt.w);
+    }
     case Flow::kHalves: {
       Vector wa, wb;
-      spread(wa.w, sa);
-      spread(wb.w, sb);
-      vectorBody(isa::Opcode::vpack_b16)(r.w, wa.w, wb.w, wb.w, imm);
-      break;
+      flowWords(wa.w, sa, sa, sa);
+      flowWords(wb.w, sb, sb, sb);
+      return vectorBody(isa::Opcode::vpack_b16)(out, wa.w, wb.w, wb.w, imm);
     }
-    case Flow::kSelect:
-      for (int i = 0; i < kVectorWords; ++i) r.w[i] = sa[i] ? ~0u : a[i] ? sb[i] : sc[i];
-      break;
     case Flow::kLanes:
       for (int s = 0; s < 8; ++s) {
         const bool bad = std::any_of(sa + s * 128, sa + s * 128 + 128, [](uint32_t w) { return w != 0; });
-        std::fill_n(r.w + s * 128, 128, bad ? ~0u : 0u);
+        std::fill_n(out + s * 128, 128, bad ? ~0u : 0u);
       }
-      break;
-    case Flow::kPermute:
-      op.body(r.w, sa, b, b, imm);
-      for (int i = 0; i < kVectorWords; ++i)
-        if (sb[i]) r.w[i] = ~0u;
-      break;
+      return;
   }
-  std::memcpy(out, r.w, sizeof r.w);
-}
-
-int sourceCount(isa::Opcode op) {
-  const auto& row = isa::info(op);
-  int n = 0;
-  for (int i = 0; i < row.num_operands; ++i) {
-    using enum isa::OperandKind;
-    const isa::OperandKind k = row.operands[i];
-    n += k == Va || k == Vb || k == Vc || k == Ma || k == Mb;
-  }
-  return n;
 }
 
 template <bool kStrict>
 void toRegister(Core& c, const Op& op) {
   const uint32_t imm = c.scalar(op);
   if constexpr (kStrict) {
-    Vector shadow;
-    follow(c, op, {op.a, op.b, op.c, sourceCount(op.opcode)}, imm, shadow.w);
-    op.body(c.v[op.d].w, c.v[op.a].w, c.v[op.b].w, c.v[op.c].w, imm);
-    c.v_shadow[op.d] = shadow;
-  } else {
-    op.body(c.v[op.d].w, c.v[op.a].w, c.v[op.b].w, c.v[op.c].w, imm);
+    follow(c, op, imm, c.v_shadow[op.d].w);
   }
+  op.body(c.v[op.d].w, c.v[op.a].w, c.v[op.b].w, c.v[op.c].w, imm);
 }
 
 template <bool kStrict>
@@ -107,7 +68,7 @@ void toFifo(Core& c, const Op& op) {
   Fifo& f = c.fifos[op.push_fifo];
   const uint32_t imm = c.scalar(op);
   op.body(f.value[slot].w, c.v[op.a].w, c.v[op.b].w, c.v[op.c].w, imm);
-  if constexpr (kStrict) follow(c, op, {op.a, op.b, op.c, sourceCount(op.opcode)}, imm, f.shadow[slot].w);
+  if constexpr (kStrict) follow(c, op, imm, f.shadow[slot].w);
 }
 
 template <bool kStrict>
