@@ -181,7 +181,7 @@ llvm::SmallVector<V, 4> Streamer::popUnit(int unit, int g) {
         const V moved = e_.xlu(Opcode::vrot_lane, high, 64);
         half[k] = select(lt(I{&e_, e_.lane()}, 64u), I{&e_, low}, I{&e_, moved}).v;
       } else {
-        half[k] = b_.newV();
+        half[k] = b_.vimm(0);  // each pop leaves the other half as it is
         for (int n = 0; n < 2; ++n) b_.emit(Opcode::vpop_mrf_half, {half[k], units_[unit * 4 + k * 2 + n], n});
       }
       half[k] = asAccumulated(half[k]);

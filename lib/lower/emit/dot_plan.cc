@@ -206,7 +206,7 @@ llvm::Expected<DotPlan> planDot(const DotSpec& spec, const target::Chip& chip, c
   bool fits = chooseBlocks(p, spec, chip, chip.vmem_bytes / 4 * 3);
   if (!fits) {
     p.slots = 1;
-    fits = chooseBlocks(p, spec, chip, chip.vmem_bytes / 16 * 15);
+    fits = chooseBlocks(p, spec, chip, largestShare(chip));
   }
   if (!fits)
     return fail(Code::kKernelTooLarge, "", "kernel " + name + ": its smallest blocks need " + llvm::Twine(p.vmem) +

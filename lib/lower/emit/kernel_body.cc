@@ -178,7 +178,7 @@ int unrollFor(const LoopSpec& spec, const target::Chip& chip, int registers) {
   if (chip.vector_regs < 32) return 1;
   int weight = 0;
   for (const ExprNode& n : spec.nodes) weight += weightOf(n);
-  const int wanted = weight > 100 ? 2 : weight > 20 ? 4 : 8;
+  const int wanted = weight > 20 ? 4 : 8;
   return std::max(1, wanted / registers);
 }
 
@@ -190,10 +190,11 @@ llvm::Error fitBlocks(TileSpace& space, const target::Chip& chip, int unroll, in
   space.placeBlocks();
   for (const TiledArray& a : space.arrays) largest = std::max(largest, a.vmem_bytes);
   const int64_t target = std::clamp<int64_t>(largest / 64, 512 << 10, 2 << 20);
-  const int64_t share = std::min<int64_t>(chip.vmem_bytes / 4 * 3, 48 << 20);
+  // Few registers mean many spilled ones, which want room too.
+  const int64_t share = std::min<int64_t>(chip.vmem_bytes / 4 * (chip.vector_regs >= 32 ? 3 : 2), 48 << 20);
   if (space.chooseBlocks(share - extra, target, unroll)) return llvm::Error::success();
   // The smallest blocks in one slot each.
-  if (space.placeBlocks() + extra > chip.vmem_bytes / 16 * 15)
+  if (space.placeBlocks() + extra > largestShare(chip))
     return fail(Code::kKernelTooLarge, "", "kernel " + name + ": its smallest blocks need " +
                 llvm::Twine(space.placeBlocks() + extra) + " bytes of VMEM, the chip has " + llvm::Twine(chip.vmem_bytes),
                 ExitStatus::kDoesNotFit);

@@ -6,6 +6,7 @@
 // registers with the same part. An axis (each lead, rows, columns) has a number of units, units per block, and a grid
 // dimension where that is more than one block.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ inline constexpr int64_t kLanes = 128, kRowBytes = 512, kRegisterBytes = 4096;
 
 inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t roundUp(int64_t a, int64_t b) { return ceilDiv(a, b) * b; }
+
+/// VMEM that a kernel may count on if need be; the rest is left to spilled registers.
+inline int64_t largestShare(const target::Chip& chip) { return std::max(chip.vmem_bytes - 16 * kRegisterBytes, chip.vmem_bytes / 2); }
 
 struct Axis {
   int64_t size = 1;    // units (elements of a lead)

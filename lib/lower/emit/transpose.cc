@@ -60,7 +60,7 @@ bool choosePlan(Plan& p, const TransposeSpec& spec, const target::Chip& chip) {
   // Square blocks keep the runs of both sides long.
   int64_t r = 1, c = 1;
   const int64_t one = set(1, 1);
-  if (one / 2 > chip.vmem_bytes / 16 * 15) return false;
+  if (one / 2 > largestShare(chip)) return false;
   const int64_t limit = std::min<int64_t>(budget, 8 << 20);
   for (bool grew = true; grew;) {
     grew = false;
