@@ -3,15 +3,14 @@
 
 #include <bit>
 
-#include "tpu/support/fma_gemm.h"
-
 namespace tpu::emulate::llo_run {
 namespace {
 constexpr int kLanes = 128, kMaxRows = 32;
 }
 
 MatrixUnit::MatrixUnit(int side, int accumulators) : side_(side), accumulators_(accumulators) {
-  for (auto* w : {&staging_[0], &staging_[1], &current_}) w->assign(side * side, 0);
+  for (auto& w : staging_) w.assign(side * side, 0);
+  latch(0);
   lhs_.assign(kMaxRows * side, 0);
   for (Vector& v : accumulators_) v = Vector{};
 }
@@ -37,7 +36,7 @@ void MatrixUnit::multiply(isa::Opcode op, const Vector& a, int panel, std::deque
   if (side_ > kLanes && panel != panels - 1) return;
   // Integer products of up to 256 bytes are exact in f32.
   std::vector<float> product(rows * side_, 0);
-  fmaGemm(lhs_.data(), side_, current_.data(), side_, product.data(), side_, rows, side_, side_);
+  fmaGemm(lhs_.data(), side_, current_, product.data(), side_, rows);
   const bool integer = mxuInteger(op);
   for (int g = 0; g < rows / 8; ++g)
     for (int p = 0; p < panels; ++p) {

@@ -7,6 +7,7 @@
 
 #include "tpu/emulate/vector_bodies.h"
 #include "tpu/isa/isa.h"
+#include "tpu/support/fma_gemm.h"
 
 namespace tpu::emulate::llo_run {
 
@@ -15,7 +16,7 @@ class MatrixUnit {
  public:
   MatrixUnit(int side, int accumulators);
   void push(isa::Opcode op, const Vector& a, bool transposed, int staging, int group, int panel);
-  void latch(int staging) { current_ = staging_[staging]; }
+  void latch(int staging) { current_.assign(staging_[staging].data(), side_, side_, side_); }
   /// Appends the result entries to `out` when this was the last lane panel.
   void multiply(isa::Opcode op, const Vector& a, int panel, std::deque<Vector>& out);
   /// Both false where the address names no accumulator.
@@ -26,7 +27,7 @@ class MatrixUnit {
  private:
   int side_;
   std::array<std::vector<float>, 2> staging_;  // side x side, row k
-  std::vector<float> current_;
+  FmaGemmRhs current_;
   std::vector<float> lhs_;                     // up to 32 rows x side
   std::vector<Vector> accumulators_;
 };
