@@ -94,29 +94,30 @@ Comparison compareModules(const hlo::Module& whole, const PartitionOptions& opti
   PartitionReport report = makeReport(out.partitioned, *target, 0);
   out.wire_bytes = report.wire_bytes;
   out.collectives = report.records.size();
+  out.problem = compareRuns(whole, out.partitioned, seed, rtol);
+  return out;
+}
+
+std::string compareRuns(const hlo::Module& whole, const hlo::Module& partitioned, uint64_t seed, double rtol) {
+  Collected sink;
+  std::string problem;
   Random random{seed};
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < whole.region(whole.func(whole.entry).body).args.size(); ++i) {
     inputs.push_back(randomTensor(eval::argumentType(whole, i), random));
   }
   auto expect = eval::evaluate(whole, inputs, &sink);
-  if (!expect) {
-    out.problem = "evaluate whole: " + errorText(expect.takeError());
-    return out;
-  }
-  auto got = eval::evaluate(out.partitioned, inputs, &sink);
-  if (!got) {
-    out.problem = "evaluate partitioned: " + errorText(got.takeError());
-    return out;
-  }
+  if (!expect) return "evaluate whole: " + errorText(expect.takeError());
+  auto got = eval::evaluate(partitioned, inputs, &sink);
+  if (!got) return "evaluate partitioned: " + errorText(got.takeError());
   for (size_t i = 0; i < expect->size(); ++i) {
     std::string why = compare((*expect)[i], (*got)[i], rtol);
-    if (!why.empty()) out.problem += "result " + std::to_string(i) + ": " + why + "\n";
+    if (!why.empty()) problem += "result " + std::to_string(i) + ": " + why + "\n";
   }
   for (const Diagnostic& d : sink.all) {
-    if (d.code == Code::kEvalReplicasDiffer) out.problem += "replicas: " + d.text + "\n";
+    if (d.code == Code::kEvalReplicasDiffer) problem += "replicas: " + d.text + "\n";
   }
-  return out;
+  return problem;
 }
 
 namespace {

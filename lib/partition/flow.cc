@@ -1,6 +1,8 @@
 // Edges of control flow, and the values that are free to be made anywhere.
 #include "flow.h"
 
+#include <map>
+
 namespace tpu::partition {
 
 using hlo::Opcode;
@@ -79,12 +81,24 @@ Flow findFlow(const hlo::Module& m) {
   flow.num_values = m.numValues();
   const hlo::Func& entry = m.func(m.entry);
   flow.num_slots = flow.num_values + entry.result_types.size();
+  std::map<int64_t, Slot> groups;
   walkPartitioned(m, entry.body, [&](hlo::OpId id) {
     switch (m.op(id).opcode) {
       case Opcode::while_: whileEdges(m, id, flow); break;
       case Opcode::if_:
       case Opcode::case_: branchEdges(m, id, flow); break;
       case Opcode::sdy_manual_computation: manualEdges(m, id, flow); break;
+      case Opcode::sdy_sharding_group: {
+        // Members of a group follow the first one, and it them.
+        auto [first, fresh] = groups.try_emplace(m.getInt(id, hlo::AttrKey::group_id), m.op(id).operands[0].v);
+        if (fresh) break;
+        Edge e;
+        e.op = id;
+        e.owner = first->second;
+        e.sources = {m.op(id).operands[0].v};
+        flow.edges.push_back(std::move(e));
+        break;
+      }
       default: break;
     }
   });

@@ -404,7 +404,23 @@ llvm::Error Localiser::userCollective(OpId id) {
   noteWhy(id, "user");
   whys_.back().reason = "the program contains this collective";
   whys_.back().asked_at = m_.loc(m_.op(id).loc).str();
-  if (m_.op(id).opcode == Opcode::collective_permute) return llvm::Error::success();
+  // Only groups of partitions become axes: without a channel (and global ids) they name replicas.
+  Opcode opcode = m_.op(id).opcode;
+  bool channel = m_.getInt(id, AttrKey::channel_id) > 0;
+  bool by_channel = opcode == Opcode::collective_permute || opcode == Opcode::all_to_all || opcode == Opcode::collective_broadcast;
+  bool global = m_.has(id, AttrKey::use_global_device_ids) && m_.getInt(id, AttrKey::use_global_device_ids, 1);
+  if (!channel || !(by_channel || global)) return llvm::Error::success();
+  if (opcode == Opcode::collective_permute) {
+    const hlo::Attr* pairs = m_.findAttr(id, AttrKey::source_target_pairs);
+    hlo::Groups inside;
+    Axes group;
+    if (!pairs || !sharding::axesOfPermute(mesh_, pairs->groups, group, inside)) return llvm::Error::success();
+    m_.removeAttr(id, AttrKey::channel_id);
+    m_.removeAttr(id, AttrKey::channel_type);
+    m_.setAxes(id, AttrKey::axes, ctx_.mesh, group);
+    m_.setGroups(id, AttrKey::source_target_pairs, std::move(inside));
+    return llvm::Error::success();
+  }
   const hlo::Attr* groups = m_.findAttr(id, AttrKey::replica_groups);
   if (!groups) return llvm::Error::success();
   Axes axes;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "equality_test_util.h"
+#include "tpu/hlo/analysis.h"
 #include "tpu/hlo/print.h"
 #include "tpu/hlo/verify.h"
 #include "tpu/sharding/axes.h"
@@ -119,7 +120,7 @@ class Generator {
     ValueId x = any();
     Ints d = dims(x);
     int64_t rank = static_cast<int64_t>(d.size());
-    switch (r_.below(20)) {
+    switch (r_.below(26)) {
       case 0: return keep(b_.add(x, ofDims(d)));
       case 1: return keep(b_.multiply(x, ofDims(d)));
       case 2: return keep(b_.select(b_.compare(hlo::Comparison::kLt, x, ofDims(d)), x, ofDims(d)));
@@ -139,6 +140,12 @@ class Generator {
       case 16: return dynamicUpdateStep(x, d);
       case 17: return gatherStep(x, d);
       case 18: return scatterStep(x, d);
+      case 19: return sortStep(x, d);
+      case 20: return topKStep(x, d);
+      case 21: return windowStep(x, d);
+      case 22: return branchStep(x, d);
+      case 23: return convolutionStep();
+      case 24: return manualStep(x, d);
       default: return loopStep(x, d);
     }
   }
@@ -297,6 +304,137 @@ class Generator {
     b_.combinerRegion(op, r_.chance(60) ? Opcode::add : Opcode::maximum, ElementType::kS32);
     keep(b_.result(op));
   }
+  void sortStep(ValueId x, const Ints& d) {
+    if (d.empty()) return;
+    hlo::OpId op = b_.create(Opcode::sort, {x}, {m_.value(x).type});
+    m_.setInt(op, AttrKey::dimension, r_.below(static_cast<int64_t>(d.size())));
+    m_.setBool(op, AttrKey::is_stable, true);
+    hlo::RegionId outer = b_.region(), body = b_.addRegion(op);
+    hlo::TypeId s32 = m_.tensorType(ElementType::kS32, {});
+    ValueId a = m_.addArg(body, s32, hlo::LocId()), b = m_.addArg(body, s32, hlo::LocId());
+    b_.atEnd(body);
+    b_.yield({b_.compare(hlo::Comparison::kLt, a, b)});
+    b_.atEnd(outer);
+    keep(b_.result(op));
+  }
+  void topKStep(ValueId x, const Ints& d) {
+    if (d.empty()) return;
+    Ints out = d;
+    out.back() = 1 + r_.below(d.back());
+    hlo::TypeId type = m_.tensorType(ElementType::kS32, out);
+    hlo::OpId op = b_.create(Opcode::chlo_top_k, {x}, {type, type});
+    m_.setInt(op, AttrKey::k, out.back());
+    keep(m_.op(op).results[0]);
+    keep(m_.op(op).results[1]);
+  }
+  void windowStep(ValueId x, const Ints& d) {
+    if (d.empty()) return;
+    size_t dim = static_cast<size_t>(r_.below(static_cast<int64_t>(d.size())));
+    Ints window(d.size(), 1), stride(d.size(), 1), padding(2 * d.size(), 0), out = d;
+    window[dim] = 1 + r_.below(d[dim]);
+    padding[2 * dim] = r_.below(window[dim]);
+    padding[2 * dim + 1] = r_.below(3);
+    stride[dim] = 1 + r_.below(2);
+    out[dim] = (d[dim] + padding[2 * dim] + padding[2 * dim + 1] - window[dim]) / stride[dim] + 1;
+    hlo::OpId op = b_.create(Opcode::reduce_window, {x, scalar(0)}, {m_.tensorType(ElementType::kS32, out)});
+    m_.setInts(op, AttrKey::window_dimensions, window);
+    m_.setInts(op, AttrKey::window_strides, stride);
+    m_.setInts(op, AttrKey::padding, padding);
+    b_.combinerRegion(op, Opcode::add, ElementType::kS32);
+    keep(b_.result(op));
+  }
+  void branchStep(ValueId x, const Ints& d) {
+    ValueId y = ofDims(d), index = b_.remainder(runTimeIndex(), scalar(2));
+    hlo::OpId op = b_.create(Opcode::case_, {index}, {m_.value(x).type});
+    hlo::RegionId outer = b_.region(), first = b_.addRegion(op), second = b_.addRegion(op);
+    b_.atEnd(first);
+    b_.yield({b_.add(x, y)});
+    b_.atEnd(second);
+    Ints all;
+    for (size_t i = 0; i < d.size(); ++i) all.push_back(static_cast<int64_t>(i));
+    b_.yield({b_.multiply(x, b_.broadcastScalar(b_.reduce(y, scalar(0), all, Opcode::add), d))});
+    b_.atEnd(outer);
+    keep(b_.result(op));
+  }
+  void convolutionStep() {
+    int64_t n = 1 + r_.below(4), groups = r_.chance(30) ? 2 : 1, ci = groups * (1 + r_.below(2)), co = groups * (1 + r_.below(3));
+    int64_t size = 4 + r_.below(9), k = 1 + r_.below(3), stride = 1 + r_.below(2), dilation = 1 + r_.below(2), low = r_.below(4), high = r_.below(4);
+    int64_t out = size + low + high - ((k - 1) * dilation + 1);
+    if (out < 0) return;
+    out = out / stride + 1;
+    hlo::OpId op = b_.create(Opcode::convolution, {constrained({n, size, ci}), constrained({k, ci / groups, co})}, {m_.tensorType(ElementType::kS32, {n, out, co})});
+    auto set = [&](AttrKey key, int64_t v) { m_.setInt(op, key, v); };
+    set(AttrKey::input_batch_dimension, 0), set(AttrKey::input_feature_dimension, 2), set(AttrKey::output_batch_dimension, 0);
+    set(AttrKey::output_feature_dimension, 2), set(AttrKey::kernel_input_feature_dimension, 1), set(AttrKey::kernel_output_feature_dimension, 2);
+    m_.setInts(op, AttrKey::input_spatial_dimensions, {1});
+    m_.setInts(op, AttrKey::output_spatial_dimensions, {1});
+    m_.setInts(op, AttrKey::kernel_spatial_dimensions, {0});
+    m_.setInts(op, AttrKey::window_strides, {stride});
+    m_.setInts(op, AttrKey::rhs_dilation, {dilation});
+    m_.setInts(op, AttrKey::padding, {low, high});
+    set(AttrKey::feature_group_count, groups), set(AttrKey::batch_group_count, 1);
+    keep(b_.result(op));
+  }
+  ValueId constrained(const Ints& d) {
+    hlo::OpId op = b_.create(Opcode::sdy_sharding_constraint, {ofDims(d)}, {m_.tensorType(ElementType::kS32, d)});
+    m_.setSharding(op, AttrKey::sharding, randomSharding(d));
+    return b_.result(op);
+  }
+  /// A body on local shapes over one axis, the other axes free: with a sum over the manual axis or without.
+  void manualStep(ValueId x, const Ints& d) {
+    const hlo::Mesh mesh = m_.meshes[0];
+    uint32_t axis = static_cast<uint32_t>(r_.below(static_cast<int64_t>(mesh.axes.size())));
+    int64_t n = mesh.axes[axis].size, dim = -1;
+    for (size_t i = 0; i < d.size(); ++i) {
+      if (n > 1 && d[i] % n == 0) dim = static_cast<int64_t>(i);
+    }
+    if (dim < 0) return;
+    hlo::AxisRef ref{axis, 1, n};
+    hlo::Sharding s;
+    s.mesh = hlo::MeshId(0);
+    s.dims.resize(d.size());
+    for (hlo::DimSharding& k : s.dims) k.open = r_.chance(70);
+    s.dims[dim].axes.push_back(ref);
+    int64_t id = m_.internSharding(s).v;
+    hlo::OpId op = b_.create(Opcode::sdy_manual_computation, {x}, {m_.value(x).type});
+    auto list = [&](AttrKey key) {
+      hlo::Attr a;
+      a.key = key;
+      a.kind = hlo::AttrKind::kShardings;
+      a.ints.push_back(id);
+      m_.setAttr(op, std::move(a));
+    };
+    list(AttrKey::in_shardings);
+    list(AttrKey::out_shardings);
+    m_.setAxes(op, AttrKey::manual_axes, hlo::MeshId(0), {ref});
+    Ints local = d;
+    local[dim] /= n;
+    hlo::TypeId type = m_.tensorType(ElementType::kS32, local);
+    hlo::RegionId outer = b_.region(), body = b_.addRegion(op);
+    ValueId v = m_.addArg(body, type, hlo::LocId());
+    b_.atEnd(body);
+    if (r_.chance(60)) {
+      hlo::OpId sum = b_.create(Opcode::all_reduce, {v}, {type});
+      hlo::Groups groups;
+      groups.cols = n;
+      int64_t stride = sharding::stride(mesh, ref);
+      for (int64_t device = 0; device < mesh.numDevices(); ++device) {
+        if (sharding::coordinate(mesh, ref, device) != 0) continue;
+        ++groups.rows;
+        for (int64_t i = 0; i < n; ++i) groups.ids.push_back(device + i * stride);
+      }
+      m_.setGroups(sum, AttrKey::replica_groups, std::move(groups));
+      m_.setInt(sum, AttrKey::channel_id, 1);
+      m_.setBool(sum, AttrKey::use_global_device_ids, true);
+      b_.combinerRegion(sum, Opcode::add, ElementType::kS32);
+      v = b_.add(v, b_.result(sum));
+    } else {
+      v = b_.multiply(v, b_.add(b_.iota(type, dim), b_.splatInt(type, 2)));
+    }
+    b_.yield({v});
+    b_.atEnd(outer);
+    keep(b_.result(op));
+  }
   /// acc = x; three times: acc = acc * c + y, where y comes from around the loop.
   void loopStep(ValueId x, const Ints& d) {
     ValueId y = ofDims(d);
@@ -337,8 +475,32 @@ TEST(RandomPrograms, EqualTheWholeProgram) {
     if (problem.empty()) continue;
     ++failures;
     while (ops > 0 && !problemOf(seed, ops - 1).empty()) --ops;
-    ADD_FAILURE() << "seed " << seed << " with " << ops << " ops: " << problemOf(seed, ops) << hlo::toText(randomProgram(seed, ops));
+    Comparison c = compareModules(randomProgram(seed, ops), {}, seed, 0);
+    ADD_FAILURE() << "seed " << seed << " with " << ops << " ops: " << c.problem << hlo::toText(randomProgram(seed, ops)) << hlo::toText(c.partitioned);
   }
+}
+
+/// The property must be able to fail: sums over devices turned into maxima are noticed.
+TEST(RandomPrograms, SeededFaultsAreSeen) {
+  int faults = 0, seen = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    hlo::Module whole = randomProgram(seed, 12);
+    Comparison c = compareModules(whole, {}, seed, 0);
+    bool changed = false;
+    hlo::walk(c.partitioned, [&](hlo::OpId id) {
+      if (c.partitioned.op(id).opcode != Opcode::all_reduce) return;
+      for (hlo::OpId inner : c.partitioned.region(c.partitioned.op(id).regions[0]).ops) {
+        if (c.partitioned.op(inner).opcode != Opcode::add) continue;
+        c.partitioned.op(inner).opcode = Opcode::maximum;
+        changed = true;
+      }
+    });
+    if (!changed) continue;
+    ++faults;
+    seen += !compareRuns(whole, c.partitioned, seed, 0).empty();
+  }
+  EXPECT_GT(faults, 5);
+  EXPECT_GT(seen, faults / 2);
 }
 
 }  // namespace

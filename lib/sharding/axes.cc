@@ -271,4 +271,40 @@ bool axesOfGroups(const Mesh& mesh, const hlo::Groups& groups, Axes& axes) {
   return true;
 }
 
+bool axesOfPermute(const Mesh& mesh, const hlo::Groups& pairs, Axes& axes, hlo::Groups& inside) {
+  axes.clear();
+  int64_t devices = mesh.numDevices();
+  uint64_t moving = 0;
+  for (int64_t i = 0; i < pairs.rows; ++i) {
+    int64_t s = pairs.ids[2 * i], t = pairs.ids[2 * i + 1];
+    if (s < 0 || s >= devices || t < 0 || t >= devices) return false;
+    for (uint32_t a = 0; a < mesh.axes.size(); ++a) {
+      if (coordinate(mesh, fullAxis(mesh, a), s) != coordinate(mesh, fullAxis(mesh, a), t)) moving |= uint64_t{1} << a;
+    }
+  }
+  for (uint32_t a = 0; a < mesh.axes.size(); ++a) {
+    if (moving >> a & 1) axes.push_back(fullAxis(mesh, a));
+  }
+  int64_t group = product(axes);
+  if (axes.empty() || group == devices) {  // nothing to share: keep the program's own order of pairs
+    if (group != devices) return false;
+    inside = pairs;
+    inside.cols = 2;
+    return true;
+  }
+  std::vector<int64_t> target(group, -1);
+  inside = {};
+  inside.cols = 2;
+  for (int64_t i = 0; i < pairs.rows; ++i) {
+    int64_t s = coordinate(mesh, axes, pairs.ids[2 * i]), t = coordinate(mesh, axes, pairs.ids[2 * i + 1]);
+    if (target[s] == t) continue;
+    if (target[s] >= 0) return false;
+    target[s] = t;
+    inside.ids.push_back(s);
+    inside.ids.push_back(t);
+    ++inside.rows;
+  }
+  return pairs.rows == inside.rows * (devices / group);
+}
+
 }  // namespace tpu::sharding

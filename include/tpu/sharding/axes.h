@@ -64,4 +64,8 @@ inline int64_t shardSize(int64_t size, int64_t shards) { return shards <= 1 ? si
 /// false where no list of axes does.
 bool axesOfGroups(const Mesh& mesh, const hlo::Groups& groups, Axes& axes);
 
+/// The fewest axes such that a permute moves data along them alone and alike everywhere; `inside` are its pairs as positions in
+/// the group of these axes. False where only the pairs of all devices say it.
+bool axesOfPermute(const Mesh& mesh, const hlo::Groups& pairs, Axes& axes, hlo::Groups& inside);
+
 }  // namespace tpu::sharding

@@ -1,0 +1,108 @@
+// Seeded faults of collectives: each is found, at its op, before anything runs.
+#include "check.h"
+
+#include <gtest/gtest.h>
+
+#include "equality_test_util.h"
+#include "tpu/frontend/frontend.h"
+#include "tpu/hlo/analysis.h"
+
+namespace tpu::partition {
+namespace {
+
+/// `damage` changes the partitioned program in ways that its reader would refuse.
+std::vector<Diagnostic> check(const std::string& body, llvm::function_ref<void(hlo::Module&, hlo::OpId)> damage = nullptr) {
+  std::string text = R"(module @m attributes {mhlo.num_partitions = 4 : i32} {
+  sdy.mesh @mesh = <["x"=2, "y"=2]>
+  func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}]>}) {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x", "y"}]>] out_shardings=[<@mesh, [{"x", "y"}]>] manual_axes={"x", "y"} (%arg1: tensor<2xf32>) {
+)" + body + R"(      sdy.return %r : tensor<2xf32>
+    } : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
+)";
+  Collected sink;
+  auto m = frontend::readProgram(text, "t.mlir", sink);
+  if (!m) {
+    ADD_FAILURE() << errorText(m.takeError());
+    return {};
+  }
+  if (llvm::Error e = partitionModule(*m, {}, sink)) {
+    ADD_FAILURE() << errorText(std::move(e));
+    return {};
+  }
+  if (damage) {
+    std::vector<hlo::OpId> collectives;
+    hlo::walk(*m, [&](hlo::OpId id) {
+      if (hlo::hasTrait(m->op(id).opcode, hlo::kCollective)) collectives.push_back(id);
+    });
+    for (hlo::OpId id : collectives) damage(*m, id);
+  }
+  return checkCollectives(*m);
+}
+
+std::string allReduce(const std::string& result, const std::string& operand, const std::string& groups, const std::string& shape) {
+  return "      " + result + " = \"stablehlo.all_reduce\"(" + operand + ") <{replica_groups = dense<" + groups + "> : tensor<" + shape +
+         "xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({\n      ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n        %s = stablehlo.add %a, %b : tensor<f32>\n        stablehlo.return %s : tensor<f32>\n"
+         "      }) : (tensor<2xf32>) -> tensor<2xf32>\n";
+}
+std::string permute(const std::string& pairs, int n) {
+  return "      %r = \"stablehlo.collective_permute\"(%arg1) <{source_target_pairs = dense<" + pairs + "> : tensor<" + std::to_string(n) + "x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}> : (tensor<2xf32>) -> tensor<2xf32>\n";
+}
+
+TEST(Check, SoundProgramsPass) {
+  EXPECT_TRUE(check(allReduce("%r", "%arg1", "[[0, 1], [2, 3]]", "2x2")).empty());
+  EXPECT_TRUE(check(permute("[[0, 1], [1, 0]]", 2)).empty());
+}
+
+TEST(Check, GroupsThatMissADevice) {
+  auto found = check(allReduce("%r", "%arg1", "[[0, 1], [2, 3]]", "2x2"), [](hlo::Module& m, hlo::OpId id) {
+    m.removeAttr(id, hlo::AttrKey::axes);
+    m.setGroups(id, hlo::AttrKey::replica_groups, {1, 2, {0, 1}});
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::kBadGroups);
+  EXPECT_EQ(found[0].exit, ExitStatus::kHangs);
+  EXPECT_NE(found[0].text.find("device 2"), std::string::npos);
+  EXPECT_EQ(found[0].loc, "t.mlir:5:12");
+}
+
+TEST(Check, DeviceInTwoGroups) {
+  auto found = check(allReduce("%r", "%arg1", "[[0, 1], [2, 3]]", "2x2"), [](hlo::Module& m, hlo::OpId id) {
+    m.removeAttr(id, hlo::AttrKey::axes);
+    m.setGroups(id, hlo::AttrKey::replica_groups, {2, 2, {0, 1, 1, 2}});
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::kBadGroups);
+}
+
+TEST(Check, PermuteThatIsNotOneToOne) {
+  for (std::vector<int64_t> pairs : {std::vector<int64_t>{0, 1, 2, 1}, {0, 1, 0, 2}, {0, 9, 1, 0}}) {
+    auto found = check(permute("[[0, 1], [1, 0]]", 2), [&](hlo::Module& m, hlo::OpId id) {
+      m.removeAttr(id, hlo::AttrKey::axes);
+      m.setGroups(id, hlo::AttrKey::source_target_pairs, {2, 2, pairs});
+    });
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].code, Code::kBadPermute);
+  }
+}
+
+std::string branch(const std::string& index) {
+  return "      %pid = stablehlo.partition_id : tensor<ui32>\n      %two = stablehlo.constant dense<2> : tensor<ui32>\n" + index +
+         "      %i = stablehlo.convert %d : (tensor<ui32>) -> tensor<i32>\n      %r = \"stablehlo.case\"(%i) ({\n" + allReduce("%q", "%arg1", "[[0, 1], [2, 3]]", "2x2") +
+         "        stablehlo.return %q : tensor<2xf32>\n      }, {\n        stablehlo.return %arg1 : tensor<2xf32>\n      }) : (tensor<i32>) -> tensor<2xf32>\n";
+}
+
+TEST(Check, BranchThatDiffersInsideAGroup) {
+  // partition_id % 2 is the coordinate along y, over which the all_reduce runs.
+  auto found = check(branch("      %d = stablehlo.remainder %pid, %two : tensor<ui32>\n"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::kDivergentCollective);
+  EXPECT_EQ(found[0].exit, ExitStatus::kHangs);
+  // partition_id / 2 is the coordinate along x: all devices of a group go the same way.
+  EXPECT_TRUE(check(branch("      %d = stablehlo.divide %pid, %two : tensor<ui32>\n")).empty());
+}
+
+}  // namespace
+}  // namespace tpu::partition
