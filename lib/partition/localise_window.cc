@@ -198,11 +198,9 @@ llvm::Error Localiser::convolutionOp(OpId id) {
     lhs = fetch(lhs, d, w, lx.dims[d], zeroOf(b_, lhs));
     padding[2 * s] = padding[2 * s + 1] = 0;
   }
-  replace(x, lhs);
-  ValueId kept_rhs = current(k);
-  replace(k, rhs);
   keep(id);
-  replace(k, kept_rhs);
+  m_.op(id).operands[0] = lhs;
+  m_.op(id).operands[1] = rhs;
   m_.setInts(id, AttrKey::padding, padding);
   // Sharded group factors leave fewer groups on each device.
   if (m_.getInt(id, AttrKey::feature_group_count, 1) > 1) {
@@ -227,7 +225,7 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
     ValueId v = current(x);
     const hlo::Dims from = globalType(x).dims, to = globalType(m_.op(id).results[i]).dims;
     for (size_t d = 0; d < from.size(); ++d) {
-      bool plain = m_.getInts(id, AttrKey::window_dimensions)[d] == 1 && from[d] == to[d];
+      bool plain = m_.getInts(id, AttrKey::window_dimensions)[d] == 1 && from[d] == to[d] && padding[2 * d] == 0 && padding[2 * d + 1] == 0;
       if (l.dims[d].empty() || plain) continue;
       Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
       v = fetch(v, d, w, l.dims[d], init);

@@ -209,12 +209,16 @@ class Search {
   }
 
   void slices(int n, const State& s, size_t d) {
-    for (uint8_t a : to_.dims[d]) {
-      if (used(s, a)) continue;
+    // Runs of free atoms in the goal's order: several at once where uneven shards of the first would not line up.
+    const Atoms& goal = to_.dims[d];
+    for (size_t i = 0; i < goal.size(); ++i) {
       State next = s;
-      next.dims[d].push_back(a);
-      if (!aligned(d, s.dims[d], next.dims[d])) continue;
-      reach(n, std::move(next), MoveKind::kSlice, -1, static_cast<int>(d), {atoms_[a]}, 0);
+      Axes axes;
+      for (size_t j = i; j < goal.size() && !used(s, goal[j]); ++j) {
+        next.dims[d].push_back(goal[j]);
+        axes.push_back(atoms_[goal[j]]);
+        if (aligned(d, s.dims[d], next.dims[d])) reach(n, next, MoveKind::kSlice, -1, static_cast<int>(d), axes, 0);
+      }
     }
   }
 

@@ -71,6 +71,18 @@ TEST_F(PlanTest, UnevenShardsThatDoNotLineUpAreGathered) {
   EXPECT_EQ(moves({16}, layout({{kX, kY}}), layout({{kX}})), "all_gather");
 }
 
+TEST_F(PlanTest, MoreShardsThanElements) {
+  EXPECT_EQ(moves({4, 3}, layout({{kY}, {kX}}), layout({{kY, kX}, {}})), "all_gather all_gather slice");
+  EXPECT_EQ(moves({4, 3}, layout({{}, {}}), layout({{kY, kX}, {}})), "slice");
+}
+
+TEST_F(PlanTest, DimensionOfSizeOne) {
+  mesh.axes.push_back({"z", 2});
+  planner = std::make_unique<Planner>(mesh);
+  AxisRef z{2, 1, 2};
+  EXPECT_EQ(moves({4, 3, 1}, layout({{kY}, {kX}, {}}), layout({{kY, kX}, {}, {z}})), "slice all_gather all_gather slice");
+}
+
 TEST_F(PlanTest, PermutePairsAreOneToOne) {
   PermutePairs p = permutePairs(mesh, layout({{kX, kY}}), layout({{kY, kX}}), {kX, kY});
   EXPECT_EQ(p.group, 8);

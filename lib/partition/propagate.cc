@@ -51,6 +51,7 @@ class Propagator {
       round_ = round;
       for (class_ = 0; class_ < kClasses; ++class_) fixedPoint();
     }
+    alignBorders();
     return std::move(p_);
   }
 
@@ -254,6 +255,21 @@ class Propagator {
       if (d.priority > round_) d.axes.clear();
     }
     return out;
+  }
+
+  /// Behind manual axes a dimension is cut evenly or not at all: padding inside would shift what stands outside.
+  void alignBorders() {
+    for (const Edge& e : p_.flow.edges) {
+      if (!e.manual) continue;
+      const hlo::Dims& inner = m_.typeOf(hlo::ValueId(e.enters ? e.owner : e.sources[0])).dims;
+      DimStates& state = p_.dims[e.owner];
+      for (size_t d = 0; d < state.size(); ++d) {
+        sharding::AxesRef prefix;
+        if (!e.enters) prefix = e.prefix[d];
+        Axes free = sharding::dropPrefix(state[d].axes, prefix);
+        if (inner[d] % sharding::product(free) != 0) state[d].axes = Axes(prefix.begin(), prefix.end());
+      }
+    }
   }
 
   void runEdge(const Edge& e) {

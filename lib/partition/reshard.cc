@@ -109,6 +109,13 @@ class Resharder {
     map_[from.v] = to;
   }
   bool isFree(ValueId v) const { return v.v < free_.size() && free_[v.v]; }
+  /// A free value, or one behind constraints: made again in any sharding rather than sent.
+  ValueId freeRoot(ValueId v) const {
+    while (!isFree(v) && v.v < ctx_.propagated->flow.num_values && m_.value(v).def && m_.op(m_.value(v).def).opcode == Opcode::sdy_sharding_constraint) {
+      v = m_.op(m_.value(v).def).operands[0];
+    }
+    return isFree(v) ? v : ValueId();
+  }
   Layout layout(ValueId v) const { return layoutOf(m_, m_.value(v).sharding, m_.typeOf(v).rank()); }
   void setLayout(ValueId v, const Layout& l) { m_.value(v).sharding = internLayout(m_, ctx_.mesh, l); }
   std::vector<OpId>& out(RegionId r) { return *lists_[r.v]; }
@@ -122,7 +129,7 @@ class Resharder {
   ValueId require(ValueId original, const Layout& need, RegionId at, const Cause& cause) {
     ValueId v = current(original);
     if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) return v;
-    if (isFree(original)) return freeIn(original, need);
+    if (ValueId root = freeRoot(original)) return freeIn(root, need);
     Layout have = layout(v);
     if (have == need) return v;
     ShardingId id = internLayout(m_, ctx_.mesh, need);
@@ -326,7 +333,7 @@ class Resharder {
     llvm::SmallVector<TensorView, 4> operands(n), results(k);
     for (size_t i = 0; i < n; ++i) {
       ValueId original = m_.op(id).operands[i], v = current(original);
-      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), isFree(original)};
+      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), freeRoot(original).valid()};
     }
     for (size_t i = 0; i < k; ++i) {
       ValueId v = m_.op(id).results[i];
