@@ -108,7 +108,9 @@ void merge(const Packed& packed, uint8_t* to, uint8_t* shadow) {
   }
 }
 
-void store(ChipSim& chip, int64_t device, isa::Space space, int64_t address, const void* bytes, size_t n) {
+// Of a timing-only run, which looks at nothing else, only SMEM is filled.
+void store(const Machine& machine, ChipSim& chip, int64_t device, isa::Space space, int64_t address, const void* bytes, size_t n) {
+  if (machine.mode == Mode::kTiming && space != isa::Space::kSmem) return;
   std::memcpy(chip.memory(device, space) + address, bytes, n);
   if (uint8_t* shadow = chip.shadow(device, space)) std::memset(shadow + address, 0, n);
 }
@@ -116,11 +118,11 @@ void store(ChipSim& chip, int64_t device, isa::Space space, int64_t address, con
 void loadIdentity(const Machine& machine, ChipSim& chip, int64_t device) {
   const isa::Program& program = *machine.program;
   const auto id = static_cast<uint32_t>(device), count = static_cast<uint32_t>(program.devices);
-  store(chip, device, isa::Space::kSmem, isa::kDeviceIdAddress, &id, 4);
-  store(chip, device, isa::Space::kSmem, isa::kDeviceCountAddress, &count, 4);
+  store(machine, chip, device, isa::Space::kSmem, isa::kDeviceIdAddress, &id, 4);
+  store(machine, chip, device, isa::Space::kSmem, isa::kDeviceCountAddress, &count, 4);
   const auto words = static_cast<size_t>(program.device_table_words);
-  if (words) store(chip, device, isa::Space::kSmem, isa::kDeviceTableAddress, &program.device_table[static_cast<size_t>(device) * words], words * 4);
-  for (const isa::Constant& c : program.constants) store(chip, device, c.space, c.address, c.bytes.data(), c.bytes.size());
+  if (words) store(machine, chip, device, isa::Space::kSmem, isa::kDeviceTableAddress, &program.device_table[static_cast<size_t>(device) * words], words * 4);
+  for (const isa::Constant& c : program.constants) store(machine, chip, device, c.space, c.address, c.bytes.data(), c.bytes.size());
 }
 
 }  // namespace
@@ -143,6 +145,7 @@ void loadDevices(const Machine& machine, Chips& chips, llvm::ArrayRef<HostTensor
     loadIdentity(machine, *chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])], device);
   for (size_t a = 0; a < args.size(); ++a) {
     const SignaturePort& port = program.args[a];
+    if (machine.mode == Mode::kTiming && port.space != isa::Space::kSmem) continue;
     std::map<std::vector<int64_t>, std::vector<int64_t>> holders;  // shard -> devices
     for (int64_t device = 0; device < program.devices; ++device) {
       const Index shard = shardOf(port, device);

@@ -53,7 +53,7 @@ Core& ChipSim::addCore(int64_t device) {
     link.flows.resize(cores.size() + static_cast<size_t>(chip_.ici_links));
   }
   Core& core = *cores.back();
-  core.init(*machine_.code, chip_, this, device, static_cast<int>(cores.size()) - 1, machine_.strict);
+  core.init(*machine_.code, chip_, this, device, static_cast<int>(cores.size()) - 1, machine_.mode);
   return core;
 }
 
@@ -81,7 +81,7 @@ uint8_t* ChipSim::memory(int64_t device, isa::Space space) {
 }
 
 uint8_t* ChipSim::shadow(int64_t device, isa::Space space) {
-  if (!machine_.strict) return nullptr;
+  if (!machine_.strict && !(machine_.mode == Mode::kTiming && space == isa::Space::kSmem)) return nullptr;
   const int core = machine_.core_of[device];
   switch (space) {
     case isa::Space::kHbm: return devices[core].hbm_shadow.data();

@@ -21,7 +21,8 @@ struct Machine {
   const isa::Program* program = nullptr;
   const Decoded* code = nullptr;
   target::Target target;
-  bool strict = false, trace = false;
+  Mode mode = Mode::kPlain;
+  bool strict = false, trace = false;     // strict: mode is kStrict
   std::vector<int32_t> chip_of, core_of;  // by device (mesh position)
   int64_t hop_ticks = 0, latency_ticks = 0, done_ticks = 0;
   int64_t hbm_bytes = 0;  // per device, as far as the program uses it
@@ -165,6 +166,7 @@ class ChipSim {
   void addSemaphore(int core, uint32_t semaphore, int64_t amount, int64_t now);
   void freeQueueSlot(int core, int queue, int64_t now);
   void copyBytes(const Transfer& t);
+  void forget(int core, const Pattern& to);
   struct Cost {
     int64_t hbm = 0, port[2] = {0, 0}, runs = 0;
   };

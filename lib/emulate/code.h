@@ -122,11 +122,17 @@ struct Decoded {
   const isa::Program* program = nullptr;
 };
 
+/// What a run computes: values; values and their definedness; or scalars and times only, where what would come from vectors
+/// is undefined.
+enum class Mode : uint8_t { kPlain, kStrict, kTiming };
+
 /// Decodes for this chip; refuses what the chip does not have.
-llvm::Expected<Decoded> decode(const isa::Program& program, const target::Chip& chip, bool strict);
+llvm::Expected<Decoded> decode(const isa::Program& program, const target::Chip& chip, Mode mode);
 
 /// The function that carries out an instruction; every row of instructions.def has one.
 Exec execOf(isa::Opcode op, bool strict);
+/// What a timing-only run does for it: FIFOs are counted, vector values are not computed.
+Exec timingExecOf(isa::Opcode op);
 /// Copies a scratch register to the register that it stands for.
 Exec copyExec(isa::RegClass cls, bool strict);
 Flow flowOf(isa::Opcode op);

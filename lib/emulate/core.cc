@@ -20,37 +20,41 @@ Stall stallOfFifo(int fifo) {
 
 }  // namespace
 
-void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int64_t dev, int local_index, bool strict_run) {
+void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int64_t dev, int local_index, Mode run_mode) {
   code = &decoded;
   chip = &of;
   sim = on;
   device = dev;
   local = local_index;
-  strict = strict_run;
+  mode = run_mode;
+  strict = mode != Mode::kPlain;
+  const bool shadows = mode == Mode::kStrict;
   p[isa::kAlways] = 1;
   v.assign(kFileSize, Vector{});
   for (Vector& r : v) std::fill(std::begin(r.w), std::end(r.w), ~0u);
   s.fill(~0u);
   smem.assign(static_cast<size_t>(of.smem_bytes / 4), ~0u);
-  vmem = Memory(of.vmem_bytes, strict_run);
+  vmem = Memory(of.vmem_bytes, shadows);
   vmem_data = vmem.data();
   vmem_bytes = of.vmem_bytes;
   vmem_read_by_dma.assign(static_cast<size_t>(vmem_bytes / 512) + 8, 0);
   vmem_written_by_dma = vmem_read_by_dma;
   if (strict) {
-    v_shadow = v;
     s_shadow.fill(~0u);
     p_shadow.fill(1);
     p_shadow[isa::kAlways] = 0;
     smem_shadow = smem;
+  }
+  if (shadows) {
+    v_shadow = v;
     vmem_shadow = Memory(of.vmem_bytes, true);
   }
   const auto fifo = [&](int index, int depth) {
     Fifo& f = fifos[index];
     f.depth = depth;
     f.ready.assign(depth, 0);
-    f.value.resize(depth);
-    if (strict) f.shadow.resize(depth);
+    if (mode != Mode::kTiming) f.value.resize(depth);
+    if (shadows) f.shadow.resize(depth);
   };
   fifo(kEupFifo, of.eup_depth);
   fifo(kV2sFifo, of.v2s_depth);
@@ -62,8 +66,8 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
     m.side = of.mxu_side;
     m.panels = isa::mxuPanels(of.mxu_side);
     if (!of.mxu_addressed) continue;
-    m.acc.assign(of.mrb_entries, Vector{});
-    if (strict) m.acc_shadow.assign(of.mrb_entries, Vector{});
+    if (mode != Mode::kTiming) m.acc.assign(of.mrb_entries, Vector{});
+    if (shadows) m.acc_shadow.assign(of.mrb_entries, Vector{});
     m.acc_ready.assign(of.mrb_entries, 0);
   }
   mxu_busy.assign(of.mxus, 0);
@@ -84,6 +88,26 @@ void Core::fail(const Op& op, tpu::Code failure, const llvm::Twine& text) {
   fault.pc = pc;
   fault.loc = op.loc;
   fault.text = text.str();
+  if (mode == Mode::kTiming && failure == tpu::Code::kEmuUndefined)
+    fault.text += ": it depends on vector data, which a timing-only run does not compute";
+}
+
+void Core::countRows(const Op& op) {
+  mxu_busy[op.unit] += op.interval;
+  mxu_until[op.unit] = t + op.interval;
+}
+
+bool Core::accumulate(const Op& op) {
+  Mxu& m = mxu[op.unit];
+  const uint32_t first = scalar(op);
+  if (first + op.entries > m.acc_ready.size()) {
+    fail(op, tpu::Code::kEmuMatrixUnit, "accumulators " + llvm::Twine(first) + " to " + llvm::Twine(first + op.entries - 1) + " of " +
+                                            llvm::Twine(m.acc_ready.size()));
+    return false;
+  }
+  for (int i = 0; i < op.entries; ++i)
+    m.acc_ready[first + i] = std::max(m.acc_ready[first + i], t + op.latency + int64_t{i} * op.interval / op.entries);
+  return true;
 }
 
 int Core::push(const Op& op, int index, int n) {

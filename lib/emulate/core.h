@@ -73,7 +73,7 @@ class Core {
  public:
   enum class State : uint8_t { kReady, kWaitSemaphore, kWaitQueue, kHalted, kFaulted };
 
-  void init(const Decoded& decoded, const target::Chip& chip, ChipSim* sim, int64_t device, int local, bool strict);
+  void init(const Decoded& decoded, const target::Chip& chip, ChipSim* sim, int64_t device, int local, Mode mode);
 
   /// Takes up the program at this cycle and runs up to the first bundle that concerns others.
   void start(int64_t cycle);
@@ -93,7 +93,8 @@ class Core {
   ChipSim* sim = nullptr;
   int64_t device = 0;            // mesh position
   int local = 0;                 // core of the chip
-  bool strict = false;
+  Mode mode = Mode::kPlain;
+  bool strict = false;           // follows definedness: of everything in strict runs, of scalars in timing-only ones
   uint32_t pc = 0;
   int64_t t = 0;                 // issue cycle of the bundle being executed
   std::array<uint32_t, kScalarFile> s{};
@@ -139,6 +140,10 @@ class Core {
   int64_t address(const Op& op) const { return op.base == kNoReg ? op.imm : int64_t{s[op.base]} + op.imm; }
   /// Room for `n` entries of a FIFO, ready as the timing of `op` says; the first slot, or -1 after a fault.
   int push(const Op& op, int fifo, int n);
+  /// Takes note of rows that go into a matrix unit.
+  void countRows(const Op& op);
+  /// Makes the accumulators of a vmatmul.acc ready when its results come; false after a fault.
+  bool accumulate(const Op& op);
   /// The slot of the oldest entry, which leaves the FIFO; issue has waited for it.
   int pop(int fifo);
 

@@ -37,8 +37,8 @@ int registerBase(RegClass cls) {
 
 class Decoder {
  public:
-  Decoder(const isa::Program& program, const target::Chip& chip, bool strict)
-      : program_(program), chip_(chip), strict_(strict) {
+  Decoder(const isa::Program& program, const target::Chip& chip, Mode mode)
+      : program_(program), chip_(chip), mode_(mode) {
     for (int i = 0; i < isa::kNumLatencyClasses; ++i)
       timing_[i] = chip.timing(isa::latencyClassName(static_cast<LatencyClass>(i)));
   }
@@ -230,7 +230,9 @@ class Decoder {
       const int scratch = (cls == RegClass::kVector ? 64 : cls == RegClass::kMask ? kMaskFile + 16 : cls == RegClass::kScalar ? 32 : 16) +
                           static_cast<int>(copies.size());
       Op copy;
-      copy.exec = copyExec(cls, strict_);
+      copy.exec = copyExec(cls, mode_ == Mode::kStrict);
+      if (mode_ == Mode::kTiming && (cls == RegClass::kScalar || cls == RegClass::kPred)) copy.exec = copyExec(cls, true);
+      if (mode_ == Mode::kTiming && (cls == RegClass::kVector || cls == RegClass::kMask)) copy.exec = timingExecOf(Opcode::vmov);
       copy.d = ops[i].d;
       copy.a = static_cast<uint8_t>(scratch);
       copy.pred = ops[i].pred;
@@ -251,7 +253,7 @@ class Decoder {
     const auto& row = isa::info(p.insn.op);
     const target::Timing time = timing(p.insn.op);
     op.opcode = p.insn.op;
-    op.exec = execOf(p.insn.op, strict_);
+    op.exec = mode_ == Mode::kTiming ? timingExecOf(p.insn.op) : execOf(p.insn.op, mode_ == Mode::kStrict);
     op.body = vectorBody(p.insn.op);
     op.flow = flowOf(p.insn.op);
     op.loc = p.loc;
@@ -482,7 +484,7 @@ class Decoder {
 
   const isa::Program& program_;
   const target::Chip& chip_;
-  const bool strict_;
+  const Mode mode_;
   Decoded out_;
   std::array<target::Timing, isa::kNumLatencyClasses> timing_;
   std::array<bool, isa::kNumSlots> long_slot_{};
@@ -496,8 +498,8 @@ class Decoder {
 
 }  // namespace
 
-llvm::Expected<Decoded> decode(const isa::Program& program, const target::Chip& chip, bool strict) {
-  return Decoder(program, chip, strict).run();
+llvm::Expected<Decoded> decode(const isa::Program& program, const target::Chip& chip, Mode mode) {
+  return Decoder(program, chip, mode).run();
 }
 
 Stall stallOf(int resource) {

@@ -39,14 +39,15 @@ void ChipSim::prepare(int index, int queue, int64_t now) {
   const int64_t run = std::min(t->from.run, t->to.run), limit = chip_.ici_packet_bytes;
   packet.end = std::min(t->bytes, t->served + (run < limit ? limit / run * run : limit));
   packet.last = packet.end == t->bytes;
-  packet.bytes.resize(static_cast<size_t>(packet.end - packet.begin));
+  const bool values = machine_.mode != Mode::kTiming;
+  if (values) packet.bytes.resize(static_cast<size_t>(packet.end - packet.begin));
   if (machine_.strict) packet.shadow.resize(packet.bytes.size());
   const uint8_t* from = memory(t->source_device, t->from.space);
   const uint8_t* from_shadow = shadow(t->source_device, t->from.space);
   Cost cost;
   size_t at = 0;
   forEachPiece(t->from, t->to, packet.begin, packet.end, [&](int64_t a, int64_t b, int64_t n) {
-    std::memcpy(&packet.bytes[at], from + a, static_cast<size_t>(n));
+    if (values) std::memcpy(&packet.bytes[at], from + a, static_cast<size_t>(n));
     if (from_shadow) std::memcpy(&packet.shadow[at], from_shadow + a, static_cast<size_t>(n));
     at += static_cast<size_t>(n);
     addCost(&cost, d, t->from.space, a, n, false);
@@ -161,7 +162,7 @@ void ChipSim::land(Packet& packet, int64_t now) {
   Cost cost;
   size_t at = 0;
   forEachPiece(t->from, t->to, packet.begin, packet.end, [&](int64_t, int64_t b, int64_t n) {
-    std::memcpy(to + b, &packet.bytes[at], static_cast<size_t>(n));
+    if (!packet.bytes.empty()) std::memcpy(to + b, &packet.bytes[at], static_cast<size_t>(n));
     if (to_shadow) std::memcpy(to_shadow + b, &packet.shadow[at], static_cast<size_t>(n));
     at += static_cast<size_t>(n);
     addCost(&cost, d, t->to.space, b, n, true);
@@ -170,6 +171,7 @@ void ChipSim::land(Packet& packet, int64_t now) {
   d.hbm_write += cost.hbm;
   t->last_landing = std::max({t->last_landing, tail, serveCost(index, cost, now)});
   if (!packet.last) return;
+  if (machine_.mode == Mode::kTiming) forget(index, t->to);
   Event e(t->last_landing + machine_.done_ticks, EventKind::kLanded);
   e.core = index;
   e.transfer = t;

@@ -29,11 +29,13 @@ class Runner {
   Runner(const isa::Program& program, const RunOptions& options) : program_(program), options_(options) {}
 
   llvm::Expected<RunResult> run(llvm::ArrayRef<HostTensor> args) {
-    if (auto e = checkArguments(program_, args)) return e;
+    const bool loads = !options_.timing_only || !args.empty();
+    if (loads)
+      if (auto e = checkArguments(program_, args)) return e;
     if (auto e = build()) return e;
     loadDevices(machine_, chips_, args);
     if (auto e = simulate()) return e;
-    if (options_.strict)
+    if (machine_.strict)
       if (auto e = checkClean()) return e;
     RunResult result;
     if (auto e = gatherStats(machine_, chips_, &result)) return e;
@@ -54,12 +56,14 @@ class Runner {
     if (program_.devices < 1 || program_.devices > machine_.target.numDevices())
       return fail(Code::kEmuMissingTarget, "", "the program runs on " + llvm::Twine(program_.devices) + " devices, " + program_.target + " has " +
                   llvm::Twine(machine_.target.numDevices()));
-    auto decoded = decode(program_, chip, options_.strict);
+    const Mode mode = options_.timing_only ? Mode::kTiming : options_.strict ? Mode::kStrict : Mode::kPlain;
+    auto decoded = decode(program_, chip, mode);
     if (!decoded) return decoded.takeError();
     decoded_ = std::move(*decoded);
     machine_.program = &program_;
     machine_.code = &decoded_;
-    machine_.strict = options_.strict;
+    machine_.mode = mode;
+    machine_.strict = mode == Mode::kStrict;
     machine_.trace = options_.trace;
     machine_.hop_ticks = std::max<int64_t>(1, machine_.nanoseconds(chip.ici_hop_ns));
     machine_.latency_ticks = machine_.nanoseconds(chip.dma_latency_ns);

@@ -120,6 +120,24 @@ TEST(Run, MatrixUnit) {
   EXPECT_EQ(r.stats.device[0].mxu_busy[2], 8);
 }
 
+// ---- timing only
+
+TEST(TimingOnly, CountsTheSameCycles) {
+  const isa::Program p = unaryProgram(
+      "vrcp.f32 v1\nvpop.eup v3\nvadd.xlane.f32 xlu0, v3\nvpop.xlu v2, xlu0\nvmatpush.bf16 mxu0, v1, 0, 0, 0\nvlatch mxu0, 0\n"
+      "vmatmul.bf16 mxu0, v1, 0\nvpop.mrf v4, mxu0\nvpop.mrf v4, mxu0");
+  const HostTensor x = filled(ElementType::kF32, {8, 128}, [](int64_t) { return 4.0f; });
+  const RunResult timed = mustRun(p, {}, {.timing_only = true});
+  EXPECT_EQ(timed.stats.cycles, mustRun(p, {x}).stats.cycles);
+  EXPECT_TRUE(timed.results.empty());
+}
+
+TEST(TimingOnly, RefusesBranchesOnVectorData) {
+  const isa::Program p = programOf("v5e:1x1", "vimm v1, 1\nvtos v1\nspop s1\nscmp.eq p0, s1, 1\n@p0 halt\nhalt");
+  mustRun(p);
+  EXPECT_TRUE(llvm::StringRef(failure(p, {}, {.timing_only = true})).contains("depends on vector data"));
+}
+
 // ---- faults
 
 std::string faultOf(const std::string& text, bool strict = false) { return failure(programOf("v5e:1x1", text), {}, {.strict = strict}); }

@@ -18,7 +18,7 @@ bool ChipSim::readDescriptor(Core& core, const Op& op, Transfer* t) {
   if (at % 4 || at / 4 + isa::kDmaWords > core.smem.size())
     return refuse(tpu::Code::kEmuBounds, "descriptor at SMEM address " + llvm::Twine(at) + " of " + llvm::Twine(core.smem.size() * 4));
   const uint32_t* w = &core.smem[at / 4];
-  if (machine_.strict) {
+  if (core.strict) {
     for (int i = 0; i < isa::kDmaWords; ++i)
       if (core.smem_shadow[at / 4 + i])
         return refuse(tpu::Code::kEmuUndefined, "word " + llvm::Twine(i) + " of the descriptor at SMEM address " + llvm::Twine(at) + " is undefined");
@@ -269,7 +269,15 @@ void ChipSim::serve(int index, int queue, int64_t now) {
   again(finish);
 }
 
+// In a timing-only run nothing moves; what arrives in SMEM is unknown.
+void ChipSim::forget(int index, const Pattern& to) {
+  if (to.space != Space::kSmem) return;
+  for (int64_t i = 0; i < to.runs(); ++i)
+    std::memset(reinterpret_cast<uint8_t*>(cores[index]->smem_shadow.data()) + to.runStart(i), 0xff, static_cast<size_t>(to.run));
+}
+
 void ChipSim::copyBytes(const Transfer& t) {
+  if (machine_.mode == Mode::kTiming) return forget(machine_.core_of[t.dest_device], t.to);
   uint8_t* from = memory(t.source_device, t.from.space);
   uint8_t* to = memory(t.dest_device, t.to.space);
   uint8_t* from_shadow = shadow(t.source_device, t.from.space);

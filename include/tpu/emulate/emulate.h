@@ -29,7 +29,7 @@ struct RunOptions {
   bool trace = false;          // keep RunResult::trace
   bool start_skew = false;     // devices start 0 to 50 us apart, drawn from skew_seed
   uint64_t skew_seed = 0;
-  bool timing_only = false;    // scalar code only: vector values are not computed, results not assembled
+  bool timing_only = false;    // scalar code only: arguments may be left out, results are empty; a branch on vector data fails
   int64_t max_cycles = 0;      // give up (exit 5) beyond; 0: no limit
 };
 

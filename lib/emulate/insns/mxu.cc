@@ -178,8 +178,7 @@ bool gather(Core& c, const Op& op, int* n) {
       m.undefined_rows[m.rows + r] = bad || (m.panels > 1 && panel > 0 && m.undefined_rows[m.rows + r]);
     }
   }
-  c.mxu_busy[op.unit] += op.interval;
-  c.mxu_until[op.unit] = c.t + op.interval;
+  c.countRows(op);
   m.panels_given = panel + 1 == m.panels || m.panels == 1 ? 0 : panel + 1;
   return true;
 }
@@ -203,12 +202,8 @@ void matmulAcc(Core& c, const Op& op) {
   if (!gather<kStrict>(c, op, &n)) return;
   Mxu& m = c.mxu[op.unit];
   if (m.panels_given) return;
+  if (!c.accumulate(op)) return;
   const uint32_t first = c.scalar(op);
-  if (first + op.entries > m.acc.size())
-    return c.fail(op, tpu::Code::kEmuMatrixUnit, "accumulators " + llvm::Twine(first) + " to " + llvm::Twine(first + op.entries - 1) +
-                                                     " of " + llvm::Twine(m.acc.size()));
-  for (int i = 0; i < op.entries; ++i)
-    m.acc_ready[first + i] = std::max(m.acc_ready[first + i], c.t + op.latency + int64_t{i} * op.interval / op.entries);
   for (int g = 0; g < n / 8; ++g) m.targets.push_back(static_cast<uint16_t>(first + g * m.panels));
   m.rows += n;
   if (m.rows >= 1024) multiply<kStrict>(c, op.unit);
