@@ -12,7 +12,8 @@ llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key,
 std::string portText(llvm::StringRef role, size_t index, const Port& port);
 
 /// The array behind "@f.npy", "@f.npz:key", "bits@f.npy", "2x3xf32=..", "seed:7", checked against the port.
-llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Port& port, size_t index, llvm::StringRef role);
+llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Port& port, size_t index,
+                                     llvm::StringRef role);
 
 /// --input and --inputs for all arguments.
 llvm::Expected<std::vector<HostTensor>> gatherInputs(Tool& tool, const Signature& signature);
@@ -25,6 +26,7 @@ struct Expected {
 llvm::Expected<std::vector<Expected>> gatherExpected(Tool& tool, const Signature& signature);
 
 /// Writes --output, prints for --print, compares with `expected`; a difference is the error of exit status 3.
-llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results, llvm::ArrayRef<Expected> expected);
+llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
+                    llvm::ArrayRef<Expected> expected);
 
 }  // namespace tpu::run

@@ -12,7 +12,8 @@ class Evaluated : public Program {
   explicit Evaluated(hlo::Module module) : module_(std::move(module)) {
     const hlo::Func& entry = module_.func(module_.entry);
     const size_t args = module_.region(entry.body).args.size();
-    for (size_t i = 0; i < args; ++i) signature_.args.push_back(port(nameOf(entry.arg_ports, i), eval::argumentType(module_, i)));
+    for (size_t i = 0; i < args; ++i)
+      signature_.args.push_back(port(nameOf(entry.arg_ports, i), eval::argumentType(module_, i)));
     for (size_t i = 0; i < entry.result_types.size(); ++i)
       signature_.results.push_back(port(nameOf(entry.result_ports, i), eval::resultType(module_, i)));
   }
@@ -31,7 +32,9 @@ class Evaluated : public Program {
   }
 
  private:
-  static Port port(std::string name, const hlo::Type& type) { return {std::move(name), type.element, type.dims}; }
+  static Port port(std::string name, const hlo::Type& type) {
+    return {std::move(name), type.element, type.dims};
+  }
 
   std::string nameOf(llvm::ArrayRef<hlo::Port> ports, size_t i) const {
     return i < ports.size() ? module_.string(ports[i].name).str() : "";
@@ -46,15 +49,16 @@ class Evaluated : public Program {
   // The run record, null for what only a machine knows.
   void writeReport(Report& report) const {
     JsonWriter& json = report.begin("run");
-    json.field("target", module_.target.empty() ? std::optional<std::string>() : module_.target).field("devices", devices());
+    json.field("target", module_.target.empty() ? std::optional<std::string>() : module_.target)
+        .field("devices", devices());
     for (const char* key : {"cycles", "time_ns"}) json.key(key).null();
     for (const char* key : {"required_floor_ns", "executed_floor_ns"}) {
       json.key(key).beginObject();
       for (const char* resource : {"mxu", "hbm", "ici"}) json.key(resource).null();
       json.endObject();
     }
-    for (const char* key : {"efficiency", "mxu_utilization", "hbm_utilization", "ici_utilization", "mfu", "hbm_peak_bytes",
-                            "vmem_peak_bytes"})
+    for (const char* key : {"efficiency", "mxu_utilization", "hbm_utilization", "ici_utilization", "mfu",
+                            "hbm_peak_bytes", "vmem_peak_bytes"})
       json.key(key).null();
     report.end();
   }
@@ -70,7 +74,8 @@ llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& 
   if (!module) return module.takeError();
   for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
     if (tool.has(flag))
-      return tool.badFlag(flag, "the program is not machine code; compile it with tpu-lower, tpu-schedule and tpu-asm first");
+      return tool.badFlag(
+          flag, "the program is not machine code; compile it with tpu-lower, tpu-schedule and tpu-asm first");
   return std::make_unique<Evaluated>(std::move(*module));
 }
 

@@ -25,12 +25,14 @@ llvm::Expected<HostTensor> checked(HostTensor tensor, const Port& port, const st
 
 llvm::Expected<HostTensor> fromFile(FileArray array, const Port& port, bool bits, const std::string& what) {
   if (!sameDims(array.dims, port.dims))
-    return wrong(what + ": the file holds " + describe(array) + ", the program has " + describe(port.element, port.dims));
+    return wrong(what + ": the file holds " + describe(array) + ", the program has " +
+                 describe(port.element, port.dims));
   return toTensor(std::move(array), port.element, bits, what);
 }
 
 // The array of a file that `key`, or the port's name, picks.
-llvm::Expected<FileArray> pick(std::vector<FileArray> arrays, llvm::StringRef key, const Port& port, const std::string& what) {
+llvm::Expected<FileArray> pick(std::vector<FileArray> arrays, llvm::StringRef key, const Port& port,
+                               const std::string& what) {
   if (arrays.size() == 1 && key.empty()) return std::move(arrays[0]);
   const std::string name = key.empty() ? plainName(port.name) : plainName(key);
   for (FileArray& a : arrays)
@@ -49,8 +51,9 @@ llvm::Error readRaw(Tool& tool, llvm::StringRef file, HostTensor& into) {
   if (!in) return in.takeError();
   tool.dependsOn(file);
   if (in->bytes.size() != into.bytes.size())
-    return fail(Code::kBadArray, in->name, describe(into.element, into.dims) + " takes " + llvm::Twine(into.bytes.size()) +
-                                               " bytes, the file has " + llvm::Twine(in->bytes.size()));
+    return fail(Code::kBadArray, in->name,
+                describe(into.element, into.dims) + " takes " + llvm::Twine(into.bytes.size()) +
+                    " bytes, the file has " + llvm::Twine(in->bytes.size()));
   std::copy(in->bytes.begin(), in->bytes.end(), into.bytes.begin());
   return llvm::Error::success();
 }
@@ -59,13 +62,16 @@ llvm::Error readRaw(Tool& tool, llvm::StringRef file, HostTensor& into) {
 std::pair<llvm::StringRef, llvm::StringRef> splitKey(llvm::StringRef spec) {
   for (llvm::StringRef extension : {".npz:", ".safetensors:"}) {
     const size_t at = spec.find(extension);
-    if (at != llvm::StringRef::npos) return {spec.substr(0, at + extension.size() - 1), spec.substr(at + extension.size())};
+    if (at != llvm::StringRef::npos)
+      return {spec.substr(0, at + extension.size() - 1), spec.substr(at + extension.size())};
   }
   return {spec, ""};
 }
 
-llvm::Expected<std::pair<size_t, llvm::StringRef>> splitAssignment(Tool& tool, llvm::StringRef flag, llvm::StringRef text,
-                                                                   llvm::ArrayRef<Port> ports, llvm::StringRef role) {
+llvm::Expected<std::pair<size_t, llvm::StringRef>> splitAssignment(Tool& tool, llvm::StringRef flag,
+                                                                   llvm::StringRef text,
+                                                                   llvm::ArrayRef<Port> ports,
+                                                                   llvm::StringRef role) {
   const auto [key, spec] = text.split('=');
   if (key.empty() || spec.empty()) return tool.badFlag(flag, "expected I=@FILE, found '" + text + "'");
   auto index = findPort(ports, key, role);
@@ -74,13 +80,15 @@ llvm::Expected<std::pair<size_t, llvm::StringRef>> splitAssignment(Tool& tool, l
 }
 
 // One --inputs: fills what is still missing.
-llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s, std::vector<std::optional<HostTensor>>& given) {
+llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s,
+                     std::vector<std::optional<HostTensor>>& given) {
   if (const auto seed = seedOf(spec)) {
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i]) given[i] = eval::drawTensor(s.args[i].element, s.args[i].dims, *seed, i);
     return llvm::Error::success();
   }
-  if (!spec.consume_front("@")) return tool.badFlag("inputs", "expected seed:N or @FILE, found '" + spec + "'");
+  if (!spec.consume_front("@"))
+    return tool.badFlag("inputs", "expected seed:N or @FILE, found '" + spec + "'");
   auto arrays = readArrayFile(spec);
   if (!arrays) return arrays.takeError();
   tool.dependsOn(spec);
@@ -120,7 +128,8 @@ llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key,
   size_t position;
   if (!key.getAsInteger(10, position)) {
     if (position < ports.size()) return position;
-    return wrong("there is no " + role + " " + key + ": the program has " + llvm::Twine(ports.size()) + ", counted from 0");
+    return wrong("there is no " + role + " " + key + ": the program has " + llvm::Twine(ports.size()) +
+                 ", counted from 0");
   }
   for (size_t i = 0; i < ports.size(); ++i)
     if (ports[i].name == key || plainName(ports[i].name) == plainName(key)) return i;
@@ -131,7 +140,8 @@ llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key,
   return wrong("there is no " + role + " '" + key + "'; the program has " + names);
 }
 
-llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Port& port, size_t index, llvm::StringRef role) {
+llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Port& port, size_t index,
+                                     llvm::StringRef role) {
   const std::string what = portText(role, index, port);
   if (const auto seed = seedOf(spec)) return eval::drawTensor(port.element, port.dims, *seed, index);
   llvm::StringRef file = spec;
@@ -145,7 +155,8 @@ llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Por
     if (!array) return array.takeError();
     return fromFile(std::move(*array), port, bits, what);
   }
-  auto literal = eval::parseTensor(spec, [&](llvm::StringRef raw, HostTensor& into) { return readRaw(tool, raw, into); });
+  auto literal = eval::parseTensor(
+      spec, [&](llvm::StringRef raw, HostTensor& into) { return readRaw(tool, raw, into); });
   if (!literal) return literal;
   return checked(std::move(*literal), port, what);
 }
@@ -166,9 +177,10 @@ llvm::Expected<std::vector<HostTensor>> gatherInputs(Tool& tool, const Signature
   std::vector<HostTensor> out;
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i])
-      return wrong(portText("input", i, s.args[i]) + " of type " + describe(s.args[i].element, s.args[i].dims) +
-                   " is not given; the program takes " + llvm::Twine(s.args.size()) +
-                   " inputs (--input=" + llvm::Twine(i) + "=@FILE, or --inputs=seed:7 to draw them)");
+      return wrong(portText("input", i, s.args[i]) + " of type " +
+                   describe(s.args[i].element, s.args[i].dims) + " is not given; the program takes " +
+                   llvm::Twine(s.args.size()) + " inputs (--input=" + llvm::Twine(i) +
+                   "=@FILE, or --inputs=seed:7 to draw them)");
     out.push_back(std::move(*given[i]));
   }
   return out;
@@ -179,7 +191,8 @@ llvm::Expected<std::vector<Expected>> gatherExpected(Tool& tool, const Signature
   for (const std::string& text : tool.all("expect")) {
     auto assignment = splitAssignment(tool, "expect", text, s.results, "result");
     if (!assignment) return assignment.takeError();
-    auto tensor = loadArray(tool, assignment->second, s.results[assignment->first], assignment->first, "result");
+    auto tensor =
+        loadArray(tool, assignment->second, s.results[assignment->first], assignment->first, "result");
     if (!tensor) return tensor.takeError();
     out.push_back({assignment->first, std::move(*tensor)});
   }

@@ -91,7 +91,8 @@ class OnInterpreter : public Program {
   }
   llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool) override {
     for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
-      if (tool.has(flag)) return tool.badFlag(flag, "stage llo has no time; run tpu-schedule and tpu-asm first");
+      if (tool.has(flag))
+        return tool.badFlag(flag, "stage llo has no time; run tpu-schedule and tpu-asm first");
     return emulate::interpret(module_, chip_, inputs);
   }
 

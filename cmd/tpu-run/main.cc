@@ -5,11 +5,14 @@
 
 namespace tpu::run {
 
-// Documents say their stage in their first line; assembly text has none and starts with a directive or a comment of its own.
+// Documents say their stage in their first line; assembly text has none and starts with a directive or a
+// comment of its own.
 llvm::Expected<std::unique_ptr<Program>> openProgram(Tool& tool, const Input& input) {
   const llvm::StringRef bytes(input.bytes), head = bytes.take_front(256);
   const bool document = bytes.ltrim().starts_with("{");
-  const bool machine = assembly::isObject(bytes) || (document && (head.contains("\"stage\":\"llo\"") || head.contains("\"stage\":\"bundles\"")));
+  const bool machine =
+      assembly::isObject(bytes) ||
+      (document && (head.contains("\"stage\":\"llo\"") || head.contains("\"stage\":\"bundles\"")));
   if (machine) return openMachine(tool, input);
   const frontend::Format format = frontend::sniff(bytes);
   if (!document && format == frontend::Format::kUnknown) return openMachine(tool, input);
@@ -29,7 +32,8 @@ constexpr tpu::Flag kFlags[] = {
 constexpr tpu::Example kExamples[] = {
     {"tpu-run step.tpuobj --inputs=seed:7 --report=run.jsonl", "run on emulated chips, inputs drawn"},
     {"tpu-run model.mlir --input x=@x.npy --input 1=2x2xf32=1,2,3,4 --print", "run a program as written"},
-    {"tpu-run step.spmd.json --inputs=@params.npz --expect 0=@want.npy --rtol=1e-4", "compare with known results"},
+    {"tpu-run step.spmd.json --inputs=@params.npz --expect 0=@want.npy --rtol=1e-4",
+     "compare with known results"},
 };
 
 tpu::ToolInfo info() {

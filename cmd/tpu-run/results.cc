@@ -19,18 +19,21 @@ llvm::Error writeNamed(llvm::StringRef path, llvm::ArrayRef<NamedTensor> tensors
 }
 
 // "I=@f.npy", or "@f.npz" for all results.
-llvm::Error writeOne(Tool& tool, llvm::StringRef text, const Signature& s, llvm::ArrayRef<HostTensor> results) {
+llvm::Error writeOne(Tool& tool, llvm::StringRef text, const Signature& s,
+                     llvm::ArrayRef<HostTensor> results) {
   std::vector<NamedTensor> tensors;
   llvm::StringRef path = text;
   if (path.consume_front("@")) {
     if (!path.ends_with(".npz") && !path.ends_with(".safetensors"))
-      return tool.badFlag("output", "all results go to an .npz or .safetensors file; name one with I=@" + path);
+      return tool.badFlag("output",
+                          "all results go to an .npz or .safetensors file; name one with I=@" + path);
     for (size_t i = 0; i < results.size(); ++i) tensors.push_back({fileName(s.results[i], i), &results[i]});
     return writeNamed(path, tensors);
   }
   const auto [key, file] = text.split('=');
   path = file;
-  if (!path.consume_front("@") || path.empty()) return tool.badFlag("output", "expected I=@FILE, found '" + text + "'");
+  if (!path.consume_front("@") || path.empty())
+    return tool.badFlag("output", "expected I=@FILE, found '" + text + "'");
   auto index = findPort(s.results, key, "result");
   if (!index) return index.takeError();
   tensors.push_back({fileName(s.results[*index], *index), &results[*index]});
@@ -38,8 +41,9 @@ llvm::Error writeOne(Tool& tool, llvm::StringRef text, const Signature& s, llvm:
 }
 
 llvm::Expected<eval::Tolerance> toleranceFor(Tool& tool, ElementType element, llvm::StringRef precision) {
-  eval::Tolerance t = tool.has("ulp") && !tool.has("rtol") && !tool.has("atol") ? eval::Tolerance()
-                                                                                  : eval::defaultTolerance(element, precision);
+  eval::Tolerance t = tool.has("ulp") && !tool.has("rtol") && !tool.has("atol")
+                          ? eval::Tolerance()
+                          : eval::defaultTolerance(element, precision);
   if (tool.has("rtol") != tool.has("atol")) t.relative = t.absolute = 0;
   const auto number = [&](llvm::StringRef flag, double& out) -> llvm::Error {
     if (!tool.has(flag)) return llvm::Error::success();
@@ -66,7 +70,8 @@ std::string shortest(double value) {
   return text;
 }
 
-llvm::Error compare(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results, llvm::ArrayRef<Expected> expected) {
+llvm::Error compare(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
+                    llvm::ArrayRef<Expected> expected) {
   llvm::Error all = llvm::Error::success();
   for (const Expected& e : expected) {
     const HostTensor& got = results[e.index];
@@ -80,10 +85,12 @@ llvm::Error compare(Tool& tool, const Program& program, llvm::ArrayRef<HostTenso
     all = llvm::joinErrors(
         std::move(all),
         fail(Code::kResultsDiffer, "",
-             portText("result", e.index, program.signature().results[e.index]) + ": " + llvm::Twine(d->differing) + " of " +
-                 llvm::Twine(got.numElements()) + " elements differ, first at " + eval::indexText(got.dims, d->first) + ": got " +
-                 eval::elementText(got, d->first) + ", expected " + eval::elementText(e.want, d->first) + "; largest difference " +
-                 shortest(d->largest) + " (" + limit + (dots ? "; dots at precision " + program.precision() : "") + ")",
+             portText("result", e.index, program.signature().results[e.index]) + ": " +
+                 llvm::Twine(d->differing) + " of " + llvm::Twine(got.numElements()) +
+                 " elements differ, first at " + eval::indexText(got.dims, d->first) + ": got " +
+                 eval::elementText(got, d->first) + ", expected " + eval::elementText(e.want, d->first) +
+                 "; largest difference " + shortest(d->largest) + " (" + limit +
+                 (dots ? "; dots at precision " + program.precision() : "") + ")",
              ExitStatus::kDiffers));
   }
   return all;
@@ -91,7 +98,8 @@ llvm::Error compare(Tool& tool, const Program& program, llvm::ArrayRef<HostTenso
 
 }  // namespace
 
-llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results, llvm::ArrayRef<Expected> expected) {
+llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
+                    llvm::ArrayRef<Expected> expected) {
   const Signature& s = program.signature();
   for (const std::string& text : tool.all("output"))
     if (llvm::Error e = writeOne(tool, text, s, results)) return e;
@@ -99,7 +107,8 @@ llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTenso
     std::string text;
     llvm::raw_string_ostream os(text);
     for (size_t i = 0; i < results.size(); ++i) {
-      os << portText("result", i, s.results[i]) << ' ' << describe(results[i].element, results[i].dims) << " = ";
+      os << portText("result", i, s.results[i]) << ' ' << describe(results[i].element, results[i].dims)
+         << " = ";
       eval::printTensor(os, results[i]);
       os << '\n';
     }

@@ -1,5 +1,5 @@
-// Batch normalisation and its gradient, written out in elementwise ops and sums over all dimensions but the feature's, in f32
-// or f64 (narrower types are rounded at the end).
+// Batch normalisation and its gradient, written out in elementwise ops and sums over all dimensions but the
+// feature's, in f32 or f64 (narrower types are rounded at the end).
 #include "native.h"
 #include "values.h"
 
@@ -9,8 +9,11 @@ namespace {
 class Normaliser {
  public:
   Normaliser(const Call& call)
-      : element_(call.in[0]->element), type_(nativeType(element_)), dims_(call.in[0]->dims),
-        feature_(call.integer(AttrKey::feature_index)), epsilon_(call.module.getFloat(call.id, AttrKey::epsilon)) {
+      : element_(call.in[0]->element),
+        type_(nativeType(element_)),
+        dims_(call.in[0]->dims),
+        feature_(call.integer(AttrKey::feature_index)),
+        epsilon_(call.module.getFloat(call.id, AttrKey::epsilon)) {
     for (int64_t d = 0; d < static_cast<int64_t>(dims_.size()); ++d)
       if (d != feature_) others_.push_back(d);
   }
@@ -36,7 +39,8 @@ class Normaliser {
   }
   // sqrt(variance + epsilon) per feature.
   Tensor deviation(const Tensor& variance) const {
-    return unaryOf(Opcode::sqrt, binaryOf(Opcode::add, variance, splatTo(scalarOf(type_, epsilon_), variance->dims)));
+    return unaryOf(Opcode::sqrt,
+                   binaryOf(Opcode::add, variance, splatTo(scalarOf(type_, epsilon_), variance->dims)));
   }
   double count() const {
     double n = 1;
@@ -46,7 +50,8 @@ class Normaliser {
   Tensor constant(double value) const { return splatTo(scalarOf(type_, value), dims_); }
 
   // (x - mean) / deviation * scale + offset.
-  Tensor normalise(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean, const Tensor& variance) const {
+  Tensor normalise(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
+                   const Tensor& variance) const {
     const Tensor centred = binaryOf(Opcode::subtract, x, spread(mean));
     const Tensor normal = binaryOf(Opcode::divide, centred, spread(deviation(variance)));
     return binaryOf(Opcode::add, binaryOf(Opcode::multiply, normal, spread(scale)), spread(offset));
@@ -76,13 +81,16 @@ Tensors gradient(const Call& call, const Normaliser& n) {
   const Tensor deviation = n.deviation(n.wide(call.in[3])), wide_deviation = n.spread(deviation);
   const Tensor product_sum = n.sum(binaryOf(Opcode::multiply, dy, centred));
   const Tensor dy_sum = n.sum(dy);
-  const Tensor correction =
-      binaryOf(Opcode::divide, binaryOf(Opcode::divide, binaryOf(Opcode::multiply, n.spread(product_sum), centred), wide_deviation),
-               wide_deviation);
-  Tensor inner = binaryOf(Opcode::subtract, binaryOf(Opcode::multiply, dy, n.constant(n.count())), n.spread(dy_sum));
+  const Tensor correction = binaryOf(
+      Opcode::divide,
+      binaryOf(Opcode::divide, binaryOf(Opcode::multiply, n.spread(product_sum), centred), wide_deviation),
+      wide_deviation);
+  Tensor inner =
+      binaryOf(Opcode::subtract, binaryOf(Opcode::multiply, dy, n.constant(n.count())), n.spread(dy_sum));
   inner = binaryOf(Opcode::subtract, inner, correction);
-  const Tensor factor = binaryOf(Opcode::divide, binaryOf(Opcode::divide, n.spread(n.wide(call.in[1])), wide_deviation),
-                                 n.constant(n.count()));
+  const Tensor factor =
+      binaryOf(Opcode::divide, binaryOf(Opcode::divide, n.spread(n.wide(call.in[1])), wide_deviation),
+               n.constant(n.count()));
   const Tensor scale_gradient = binaryOf(Opcode::divide, product_sum, deviation);
   return {n.back(binaryOf(Opcode::multiply, factor, inner)), n.back(scale_gradient), n.back(dy_sum)};
 }
@@ -93,8 +101,8 @@ Outcome batchNorm(Call& call) {
   const Normaliser n(call);
   if (call.opcode() == Opcode::batch_norm_training) return training(call, n);
   if (call.opcode() == Opcode::batch_norm_grad) return gradient(call, n);
-  return Tensors{n.back(n.normalise(n.wide(call.in[0]), n.wide(call.in[1]), n.wide(call.in[2]), n.wide(call.in[3]),
-                                    n.wide(call.in[4])))};
+  return Tensors{n.back(n.normalise(n.wide(call.in[0]), n.wide(call.in[1]), n.wide(call.in[2]),
+                                    n.wide(call.in[3]), n.wide(call.in[4])))};
 }
 
 }  // namespace tpu::eval

@@ -1,5 +1,5 @@
-// Collectives: the values of a group's devices meet here. Every member must be in the team that executes the op; a group
-// of which only some devices arrive would wait forever.
+// Collectives: the values of a group's devices meet here. Every member must be in the team that executes the
+// op; a group of which only some devices arrive would wait forever.
 #include <algorithm>
 
 #include "interpreter.h"
@@ -12,25 +12,34 @@ namespace {
 
 llvm::Error hang(const hlo::Module& module, hlo::OpId op, int64_t waiting, int64_t missing) {
   return fail(Code::kEvalHang, module.loc(module.op(op).loc),
-              llvm::Twine("device ") + llvm::Twine(waiting) + " waits in " + hlo::opInfo(module.op(op).opcode).name +
-                  " for device " + llvm::Twine(missing) + ", which is on another path",
+              llvm::Twine("device ") + llvm::Twine(waiting) + " waits in " +
+                  hlo::opInfo(module.op(op).opcode).name + " for device " + llvm::Twine(missing) +
+                  ", which is on another path",
               ExitStatus::kHangs);
 }
 
 // The part of a group's work that depends on the kind of collective.
 class Collective {
  public:
-  Collective(const hlo::Module& module, hlo::OpId op, int64_t devices) : module_(module), op_(op), devices_(devices) {}
+  Collective(const hlo::Module& module, hlo::OpId op, int64_t devices)
+      : module_(module), op_(op), devices_(devices) {}
 
   // Results of one operand for the members of one group, in their order.
   llvm::Expected<Tensors> run(llvm::ArrayRef<Tensor> members) const {
     switch (module_.op(op_).opcode) {
-      case Opcode::all_gather: return everyone(members.size(), join(members, integer(AttrKey::all_gather_dim)));
-      case Opcode::all_reduce: case Opcode::cross_replica_sum: return reduceAll(members);
-      case Opcode::reduce_scatter: return reduceScatter(members);
-      case Opcode::all_to_all: return allToAll(members);
-      case Opcode::collective_broadcast: return everyone(members.size(), members[0]);
-      default: return fail(Code::kEvalUnsupported, loc(), "the evaluator does not take this collective");
+      case Opcode::all_gather:
+        return everyone(members.size(), join(members, integer(AttrKey::all_gather_dim)));
+      case Opcode::all_reduce:
+      case Opcode::cross_replica_sum:
+        return reduceAll(members);
+      case Opcode::reduce_scatter:
+        return reduceScatter(members);
+      case Opcode::all_to_all:
+        return allToAll(members);
+      case Opcode::collective_broadcast:
+        return everyone(members.size(), members[0]);
+      default:
+        return fail(Code::kEvalUnsupported, loc(), "the evaluator does not take this collective");
     }
   }
 
@@ -62,8 +71,8 @@ class Collective {
     const std::vector<int64_t> strides = rowMajorStrides(t->dims);
     Tensor out = makeTensor(t->element, dims);
     const int width = hostBytes(t->element);
-    stridedCopy(dims, width, t->bytes.data() + index * dims[dim] * strides[dim] * width, strides, out->bytes.data(),
-                rowMajorStrides(dims));
+    stridedCopy(dims, width, t->bytes.data() + index * dims[dim] * strides[dim] * width, strides,
+                out->bytes.data(), rowMajorStrides(dims));
     return out;
   }
 
@@ -85,8 +94,9 @@ class Collective {
       const Dims dims = total->dims;
       const auto none = [](hlo::ValueId) -> Tensor { return nullptr; };
       Call call{module_, op_, {}, none};
-      Outcome out = runBatched(call, module_.op(op_).regions[0],
-                               {reshaped(total, {total->numElements()}), reshaped(next, {next->numElements()})});
+      Outcome out =
+          runBatched(call, module_.op(op_).regions[0],
+                     {reshaped(total, {total->numElements()}), reshaped(next, {next->numElements()})});
       if (!out) return out.takeError();
       total = reshaped((*out)[0], dims);
     }
@@ -111,7 +121,8 @@ class Collective {
   llvm::Expected<Tensors> allToAll(llvm::ArrayRef<Tensor> members) const {
     const int64_t split = integer(AttrKey::split_dimension), count = static_cast<int64_t>(members.size());
     if (members[0]->dims[split] % count != 0)
-      return fail(Code::kEvalBadOperand, loc(), "all_to_all: the split dimension does not divide by the group");
+      return fail(Code::kEvalBadOperand, loc(),
+                  "all_to_all: the split dimension does not divide by the group");
     Tensors out;
     for (int64_t i = 0; i < count; ++i) {
       Tensors parts;
@@ -142,13 +153,15 @@ llvm::Expected<std::vector<std::pair<int64_t, int64_t>>> permutePairs(const Inte
                                                                       llvm::ArrayRef<DeviceGroup> groups) {
   std::vector<std::pair<int64_t, int64_t>> pairs;
   const hlo::Attr* listed = module.findAttr(op, AttrKey::source_target_pairs);
-  if (!listed) return fail(Code::kEvalBadOperand, module.loc(module.op(op).loc), "collective_permute without pairs");
+  if (!listed)
+    return fail(Code::kEvalBadOperand, module.loc(module.op(op).loc), "collective_permute without pairs");
   for (const DeviceGroup& group : groups)
     for (int64_t i = 0; i < listed->groups.rows; ++i) {
       const int64_t source = listed->groups.ids[2 * i], target = listed->groups.ids[2 * i + 1];
       const int64_t size = static_cast<int64_t>(group.size());
       if (source < 0 || target < 0 || source >= size || target >= size)
-        return fail(Code::kEvalBadOperand, module.loc(module.op(op).loc), "collective_permute names a device that does not exist");
+        return fail(Code::kEvalBadOperand, module.loc(module.op(op).loc),
+                    "collective_permute names a device that does not exist");
       pairs.emplace_back(group[source], group[target]);
     }
   return pairs;
@@ -196,7 +209,8 @@ LanesOutcome Interpreter::runCollective(hlo::OpId id, LaneList in, const Team& t
     }
     for (int64_t d : team.devices)
       if (!results[d])
-        return fail(Code::kEvalBadOperand, locOf(id), llvm::Twine("device ") + llvm::Twine(d) + " is in no group of this collective");
+        return fail(Code::kEvalBadOperand, locOf(id),
+                    llvm::Twine("device ") + llvm::Twine(d) + " is in no group of this collective");
     out.push_back(lanesOf(std::move(results), team));
   }
   return out;

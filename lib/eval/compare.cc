@@ -33,7 +33,8 @@ llvm::SmallVector<Component, 2> components(const HostTensor& t) {
   const ElementType half = t.element == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
   for (int part = 0; part < 2; ++part) {
     Tensor own_type = makeTensor(half, t.dims);
-    stridedCopy({t.numElements()}, hostBytes(half), t.bytes.data() + part * hostBytes(half), {2}, own_type->bytes.data(), {1});
+    stridedCopy({t.numElements()}, hostBytes(half), t.bytes.data() + part * hostBytes(half), {2},
+                own_type->bytes.data(), {1});
     out.push_back({own_type, convertTo(own_type, ElementType::kF64)});
   }
   return out;
@@ -64,20 +65,28 @@ std::optional<Difference> compareExactly(const HostTensor& got, const HostTensor
 }  // namespace
 
 Tolerance defaultTolerance(ElementType element, llvm::StringRef precision) {
-  if (isComplex(element)) return defaultTolerance(element == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64, precision);
+  if (isComplex(element))
+    return defaultTolerance(element == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64, precision);
   if (!isFloat(element)) return {};
   const auto both = [](double t) { return Tolerance{t, t, 0, false}; };
   switch (element) {
-    case ElementType::kF64: return both(1e-10);
-    case ElementType::kF32: return both(precision == "default" ? 2e-2 : precision == "high" ? 1e-4 : 1e-5);
-    case ElementType::kF16: return both(2e-3);
-    case ElementType::kBF16: return both(2e-2);
-    default: return both(0.1);
+    case ElementType::kF64:
+      return both(1e-10);
+    case ElementType::kF32:
+      return both(precision == "default" ? 2e-2 : precision == "high" ? 1e-4 : 1e-5);
+    case ElementType::kF16:
+      return both(2e-3);
+    case ElementType::kBF16:
+      return both(2e-2);
+    default:
+      return both(0.1);
   }
 }
 
-std::optional<Difference> compareTensors(const HostTensor& got, const HostTensor& want, const Tolerance& tolerance) {
-  const bool exact = !isFloat(got.element) && !isComplex(got.element) && tolerance.relative == 0 && tolerance.absolute == 0;
+std::optional<Difference> compareTensors(const HostTensor& got, const HostTensor& want,
+                                         const Tolerance& tolerance) {
+  const bool exact =
+      !isFloat(got.element) && !isComplex(got.element) && tolerance.relative == 0 && tolerance.absolute == 0;
   if (exact) return compareExactly(got, want);
   const auto g = components(got), w = components(want);
   Difference d;

@@ -71,7 +71,8 @@ C expm1(C z) {
 }
 
 C log(C z) {
-  const double a = std::fmax(std::fabs(z.re), std::fabs(z.im)), b = std::fmin(std::fabs(z.re), std::fabs(z.im));
+  const double a = std::fmax(std::fabs(z.re), std::fabs(z.im)),
+               b = std::fmin(std::fabs(z.re), std::fabs(z.im));
   const double angle = math::atan2(z.im, z.re);
   if (a > 0.5 && a < 2) return {0.5 * math::log1p((a - 1) * (a + 1) + b * b), angle};
   return {math::log(modulus(z)), angle};
@@ -106,13 +107,9 @@ C sign(C z) {
   return {z.re / m, z.im / m};
 }
 
-C sin(C z) {
-  return {math::sin(z.re) * math::cosh(z.im), math::cos(z.re) * math::sinh(z.im)};
-}
+C sin(C z) { return {math::sin(z.re) * math::cosh(z.im), math::cos(z.re) * math::sinh(z.im)}; }
 
-C cos(C z) {
-  return {math::cos(z.re) * math::cosh(z.im), -math::sin(z.re) * math::sinh(z.im)};
-}
+C cos(C z) { return {math::cos(z.re) * math::cosh(z.im), -math::sin(z.re) * math::sinh(z.im)}; }
 
 // (sin 2re + i sinh 2im) / (cos 2re + cosh 2im), through tan and sinh so that nothing cancels.
 C tan(C z) {

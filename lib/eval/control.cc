@@ -90,12 +90,19 @@ LanesOutcome Interpreter::runCall(hlo::OpId id, llvm::StringRef callee, LaneList
 
 LanesOutcome Interpreter::runControl(hlo::OpId id, LaneList in, const Team& team) {
   switch (module_.op(id).opcode) {
-    case Opcode::while_: return runWhile(id, std::move(in), team);
-    case Opcode::if_: case Opcode::case_: return runBranches(id, in[0], team);
-    case Opcode::call: return runCall(id, module_.getString(id, AttrKey::callee), std::move(in), team);
-    case Opcode::composite: return runCall(id, module_.getString(id, AttrKey::decomposition), std::move(in), team);
-    case Opcode::sdy_named_computation: return runRegion(module_.op(id).regions[0], std::move(in), team);
-    case Opcode::sdy_manual_computation: return runManual(id, std::move(in), team);
+    case Opcode::while_:
+      return runWhile(id, std::move(in), team);
+    case Opcode::if_:
+    case Opcode::case_:
+      return runBranches(id, in[0], team);
+    case Opcode::call:
+      return runCall(id, module_.getString(id, AttrKey::callee), std::move(in), team);
+    case Opcode::composite:
+      return runCall(id, module_.getString(id, AttrKey::decomposition), std::move(in), team);
+    case Opcode::sdy_named_computation:
+      return runRegion(module_.op(id).regions[0], std::move(in), team);
+    case Opcode::sdy_manual_computation:
+      return runManual(id, std::move(in), team);
     default:
       return fail(Code::kEvalUnsupported, locOf(id),
                   "the evaluator does not take " + hlo::opInfo(module_.op(id).opcode).name);

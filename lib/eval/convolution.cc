@@ -11,9 +11,9 @@ namespace {
 
 // Everything in the order [batch, spatial..., feature] and [spatial..., input feature, output feature].
 struct Shape {
-  int64_t batch, in_features, out_features;      // whole
+  int64_t batch, in_features, out_features;  // whole
   int64_t feature_groups, batch_groups;
-  Dims in, window, out;                          // spatial sizes
+  Dims in, window, out;  // spatial sizes
   Dims stride, low, high, lhs_dilation, rhs_dilation;
   llvm::SmallVector<bool, 4> reversed;
 };
@@ -64,9 +64,10 @@ bool next(Dims& index, llvm::ArrayRef<int64_t> dims) {
   return false;
 }
 
-// The patch of one output pixel: for every window position, `features` elements of the input, or zeros in the padding.
-void writePatch(const HostTensor& lhs, const Shape& s, int64_t image, const Dims& pixel, int64_t first_feature,
-                int64_t features, uint8_t* row) {
+// The patch of one output pixel: for every window position, `features` elements of the input, or zeros in the
+// padding.
+void writePatch(const HostTensor& lhs, const Shape& s, int64_t image, const Dims& pixel,
+                int64_t first_feature, int64_t features, uint8_t* row) {
   const int64_t width = hostBytes(lhs.element), bytes = features * width;
   Dims at(s.window.size(), 0);
   do {
@@ -91,7 +92,8 @@ void writePatch(const HostTensor& lhs, const Shape& s, int64_t image, const Dims
 Tensor kernelColumns(const HostTensor& rhs, int64_t rows, int64_t first, int64_t count) {
   Tensor out = makeTensor(rhs.element, {rows, count});
   const int width = hostBytes(rhs.element);
-  stridedCopy({rows, count}, width, rhs.bytes.data() + first * width, {rhs.dims.back(), 1}, out->bytes.data(), {count, 1});
+  stridedCopy({rows, count}, width, rhs.bytes.data() + first * width, {rhs.dims.back(), 1}, out->bytes.data(),
+              {count, 1});
   return out;
 }
 
@@ -102,10 +104,12 @@ Outcome convolution(Call& call) {
   const int64_t out_batch = call.integer(AttrKey::output_batch_dimension);
   const int64_t out_feature = call.integer(AttrKey::output_feature_dimension);
   const llvm::ArrayRef<int64_t> out_spatial = call.ints(AttrKey::output_spatial_dimensions);
-  const Tensor lhs = convertTo(
-      transposed(call.in[0], order(call.integer(AttrKey::input_batch_dimension), call.ints(AttrKey::input_spatial_dimensions),
-                                   call.integer(AttrKey::input_feature_dimension))), type);
-  Dims kernel(call.ints(AttrKey::kernel_spatial_dimensions).begin(), call.ints(AttrKey::kernel_spatial_dimensions).end());
+  const Tensor lhs = convertTo(transposed(call.in[0], order(call.integer(AttrKey::input_batch_dimension),
+                                                            call.ints(AttrKey::input_spatial_dimensions),
+                                                            call.integer(AttrKey::input_feature_dimension))),
+                               type);
+  Dims kernel(call.ints(AttrKey::kernel_spatial_dimensions).begin(),
+              call.ints(AttrKey::kernel_spatial_dimensions).end());
   kernel.push_back(call.integer(AttrKey::kernel_input_feature_dimension));
   kernel.push_back(call.integer(AttrKey::kernel_output_feature_dimension));
   const Tensor rhs = convertTo(transposed(call.in[1], kernel), type);
@@ -133,7 +137,8 @@ Outcome convolution(Call& call) {
     for (int64_t p = 0; p < images * pixels;) {
       const int64_t first = p;
       for (; p < images * pixels && p - first < block; ++p) {
-        writePatch(*lhs, s, first_image + p / pixels, pixel, first_feature, group_in, patches.data() + (p - first) * k * width);
+        writePatch(*lhs, s, first_image + p / pixels, pixel, first_feature, group_in,
+                   patches.data() + (p - first) * k * width);
         next(pixel, s.out);
       }
       std::fill(sums.begin(), sums.end(), 0);

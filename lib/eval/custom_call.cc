@@ -1,5 +1,5 @@
-// Custom calls whose meaning is known by name: markers of shardings and memory, ops that frameworks spell as calls, and
-// the checks of conformance programs.
+// Custom calls whose meaning is known by name: markers of shardings and memory, ops that frameworks spell as
+// calls, and the checks of conformance programs.
 #include <cmath>
 #include <cstdlib>
 
@@ -15,15 +15,17 @@ struct Renamed {
 };
 // Calls that stand for an elementwise op.
 constexpr Renamed kRenamed[] = {
-    {"mhlo.erf", Opcode::chlo_erf},     {"mhlo.erf_inv", Opcode::chlo_erf_inv}, {"mhlo.tan", Opcode::tan},
-    {"mhlo.acos", Opcode::chlo_acos},   {"mhlo.acosh", Opcode::chlo_acosh},     {"mhlo.asin", Opcode::chlo_asin},
-    {"mhlo.asinh", Opcode::chlo_asinh}, {"mhlo.atan", Opcode::chlo_atan},       {"mhlo.atanh", Opcode::chlo_atanh},
-    {"mhlo.cosh", Opcode::chlo_cosh},   {"mhlo.sinh", Opcode::chlo_sinh},       {"mhlo.square", Opcode::chlo_square},
+    {"mhlo.erf", Opcode::chlo_erf},     {"mhlo.erf_inv", Opcode::chlo_erf_inv},
+    {"mhlo.tan", Opcode::tan},          {"mhlo.acos", Opcode::chlo_acos},
+    {"mhlo.acosh", Opcode::chlo_acosh}, {"mhlo.asin", Opcode::chlo_asin},
+    {"mhlo.asinh", Opcode::chlo_asinh}, {"mhlo.atan", Opcode::chlo_atan},
+    {"mhlo.atanh", Opcode::chlo_atanh}, {"mhlo.cosh", Opcode::chlo_cosh},
+    {"mhlo.sinh", Opcode::chlo_sinh},   {"mhlo.square", Opcode::chlo_square},
 };
 
 // Markers that give their operand back.
-constexpr llvm::StringLiteral kIdentity[] = {"Sharding", "annotate_device_placement", "MoveToHost", "MoveToDevice",
-                                             "PinToHost", "LayoutConstraint"};
+constexpr llvm::StringLiteral kIdentity[] = {
+    "Sharding", "annotate_device_placement", "MoveToHost", "MoveToDevice", "PinToHost", "LayoutConstraint"};
 
 // How near the operands of a check must be.
 enum class Nearness { kEqual, kAlmost, kClose };
@@ -52,14 +54,16 @@ bool nearEnough(ElementType type, double x, double y, Nearness nearness) {
 Tensor partOf(const Tensor& t, size_t offset) {
   const ElementType half = t->element == ElementType::kC64 ? ElementType::kF32 : ElementType::kF64;
   Tensor out = makeTensor(half, t->dims);
-  stridedCopy({t->numElements()}, hostBytes(half), t->bytes.data() + offset * hostBytes(half), {2}, out->bytes.data(), {1});
+  stridedCopy({t->numElements()}, hostBytes(half), t->bytes.data() + offset * hostBytes(half), {2},
+              out->bytes.data(), {1});
   return out;
 }
 
 bool agree(const Tensor& got, const Tensor& want, Nearness nearness) {
   if (got->element != want->element || got->dims != want->dims) return false;
   if (isComplex(got->element))
-    return agree(partOf(got, 0), partOf(want, 0), nearness) && agree(partOf(got, 1), partOf(want, 1), nearness);
+    return agree(partOf(got, 0), partOf(want, 0), nearness) &&
+           agree(partOf(got, 1), partOf(want, 1), nearness);
   if (!isFloat(got->element)) return got->bytes == want->bytes;
   const Tensor a = convertTo(got, ElementType::kF64), b = convertTo(want, ElementType::kF64);
   for (int64_t i = 0; i < a->numElements(); ++i)
@@ -83,10 +87,12 @@ LanesOutcome Interpreter::runCustomCall(hlo::OpId id, LaneList in, const Team& t
   if (const std::optional<Nearness> check = checkOf(target)) {
     for (int64_t d : team.devices)
       if (!agree(in[0].at(d), in[1].at(d), *check))
-        return fail(Code::kEvalCheckFailed, locOf(id), target + ": the operands differ", ExitStatus::kDiffers);
+        return fail(Code::kEvalCheckFailed, locOf(id), target + ": the operands differ",
+                    ExitStatus::kDiffers);
     return LaneList{};
   }
-  const bool known = target == "mhlo.topk" || llvm::any_of(kRenamed, [&](const Renamed& r) { return r.target == target; });
+  const bool known =
+      target == "mhlo.topk" || llvm::any_of(kRenamed, [&](const Renamed& r) { return r.target == target; });
   if (known) return runKernelOnLanes(id, std::move(in), team);
   return fail(Code::kEvalUnsupported, locOf(id), "the evaluator does not know custom_call '" + target + "'");
 }

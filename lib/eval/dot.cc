@@ -1,5 +1,5 @@
-// dot_general and dot: both sides brought to [batch, rows, k] and [batch, k, columns], then one product per batch.
-// Operands and result are converted once; sums are made in the contraction type.
+// dot_general and dot: both sides brought to [batch, rows, k] and [batch, k, columns], then one product per
+// batch. Operands and result are converted once; sums are made in the contraction type.
 #include "gemm.h"
 #include "native.h"
 #include "values.h"
@@ -45,8 +45,8 @@ Tensor contract(const Tensor& lhs, const Tensor& rhs, const Contraction& c, Elem
   Tensor out = makeTensor(type, dims);
   const int64_t width = hostBytes(type);
   for (int64_t i = 0; i < batch; ++i)
-    gemm(type, a->bytes.data() + i * m * k * width, b->bytes.data() + i * k * n * width, out->bytes.data() + i * m * n * width,
-         m, n, k);
+    gemm(type, a->bytes.data() + i * m * k * width, b->bytes.data() + i * k * n * width,
+         out->bytes.data() + i * m * n * width, m, n, k);
   return convertTo(out, result);
 }
 
@@ -60,8 +60,10 @@ Outcome dotGeneral(Call& call) {
     c.lhs_contract = {call.in[0]->rank() - 1};
     c.rhs_contract = {0};
   } else {
-    c = {toDims(call.ints(AttrKey::lhs_batching_dimensions)), toDims(call.ints(AttrKey::rhs_batching_dimensions)),
-         toDims(call.ints(AttrKey::lhs_contracting_dimensions)), toDims(call.ints(AttrKey::rhs_contracting_dimensions))};
+    c = {toDims(call.ints(AttrKey::lhs_batching_dimensions)),
+         toDims(call.ints(AttrKey::rhs_batching_dimensions)),
+         toDims(call.ints(AttrKey::lhs_contracting_dimensions)),
+         toDims(call.ints(AttrKey::rhs_contracting_dimensions))};
   }
   return Tensors{contract(call.in[0], call.in[1], c, call.resultElement())};
 }

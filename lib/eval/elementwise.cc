@@ -1,5 +1,5 @@
-// Elementwise ops on whole tensors, in blocks that stay in the cache: operands are widened to the type that arithmetic
-// is done in, the loop runs, the result is narrowed.
+// Elementwise ops on whole tensors, in blocks that stay in the cache: operands are widened to the type that
+// arithmetic is done in, the loop runs, the result is narrowed.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@
 namespace tpu::eval {
 namespace {
 
-constexpr int64_t kBlock = 1024;           // elements widened at a time; at most 16 bytes each
+constexpr int64_t kBlock = 1024;  // elements widened at a time; at most 16 bytes each
 constexpr int64_t kParallelChunk = 1 << 16;
 
 struct Block {
@@ -39,8 +39,12 @@ void maskHighBits(ElementType type, uint8_t* bytes, int64_t n) {
 
 class Widened {
  public:
-  Widened(const HostTensor& t, Opcode op) : type_(t.element), native_(isNative(type_)), width_(hostBytes(type_)),
-                                             base_(t.bytes.data()), mask_(seesHighBits(op) && isInteger(type_)) {}
+  Widened(const HostTensor& t, Opcode op)
+      : type_(t.element),
+        native_(isNative(type_)),
+        width_(hostBytes(type_)),
+        base_(t.bytes.data()),
+        mask_(seesHighBits(op) && isInteger(type_)) {}
   const uint8_t* at(int64_t first, int64_t n, Block& block) const {
     if (native_) return base_ + first * width_;
     widen(type_, base_ + first * width_, block.bytes, n);
@@ -132,22 +136,34 @@ struct Bytes16 {
 };
 
 Outcome select(Call& call) {
-  if (call.in[0]->numElements() == 1 && call.in[0]->rank() == 0) return Tensors{call.in[call.in[0]->bytes[0] ? 1 : 2]};
+  if (call.in[0]->numElements() == 1 && call.in[0]->rank() == 0)
+    return Tensors{call.in[call.in[0]->bytes[0] ? 1 : 2]};
   Tensor out = makeTensor(call.in[1]->element, call.in[1]->dims);
   const uint8_t* pred = call.in[0]->bytes.data();
   switch (hostBytes(out->element)) {
-    case 1: selectLoop<uint8_t>(pred, *call.in[1], *call.in[2], *out); break;
-    case 2: selectLoop<uint16_t>(pred, *call.in[1], *call.in[2], *out); break;
-    case 4: selectLoop<uint32_t>(pred, *call.in[1], *call.in[2], *out); break;
-    case 8: selectLoop<uint64_t>(pred, *call.in[1], *call.in[2], *out); break;
-    default: selectLoop<Bytes16>(pred, *call.in[1], *call.in[2], *out); break;
+    case 1:
+      selectLoop<uint8_t>(pred, *call.in[1], *call.in[2], *out);
+      break;
+    case 2:
+      selectLoop<uint16_t>(pred, *call.in[1], *call.in[2], *out);
+      break;
+    case 4:
+      selectLoop<uint32_t>(pred, *call.in[1], *call.in[2], *out);
+      break;
+    case 8:
+      selectLoop<uint64_t>(pred, *call.in[1], *call.in[2], *out);
+      break;
+    default:
+      selectLoop<Bytes16>(pred, *call.in[1], *call.in[2], *out);
+      break;
   }
   return Tensors{out};
 }
 
 Outcome clamp(Call& call) {
   const ElementType type = call.in[1]->element;
-  const BinaryLoop lower = findBinary(Opcode::maximum, nativeType(type)), upper = findBinary(Opcode::minimum, nativeType(type));
+  const BinaryLoop lower = findBinary(Opcode::maximum, nativeType(type)),
+                   upper = findBinary(Opcode::minimum, nativeType(type));
   if (!lower || !upper) return unsupported(call, llvm::Twine("on ") + elementTypeName(type));
   Tensor low = splatTo(call.in[0], call.in[1]->dims), high = splatTo(call.in[2], call.in[1]->dims);
   Tensor value = call.in[1];
@@ -155,7 +171,8 @@ Outcome clamp(Call& call) {
   return Tensors{applyBinary(Opcode::minimum, upper, raised, high, type)};
 }
 
-// Rounds an f64 to `mantissa` bits (ties to even) and to the exponent range of `exponent` bits, keeping infinities and NaN.
+// Rounds an f64 to `mantissa` bits (ties to even) and to the exponent range of `exponent` bits, keeping
+// infinities and NaN.
 double reducePrecision(double x, int exponent, int mantissa) {
   if (x - x != 0) return x;
   uint64_t u = std::bit_cast<uint64_t>(x);
@@ -169,7 +186,8 @@ double reducePrecision(double x, int exponent, int mantissa) {
   const int e = static_cast<int>(u >> 52 & 0x7ff) - 1023;
   const double sign = std::bit_cast<double>((u & (1ull << 63)) | 0x3ff0000000000000ull);
   if (e > bias) return sign * std::bit_cast<double>(0x7ff0000000000000ull);
-  if (e < 1 - bias) return sign * 0.0;  // the target's denormals are flushed, as the specification's reference does
+  if (e < 1 - bias)
+    return sign * 0.0;  // the target's denormals are flushed, as the specification's reference does
   return std::bit_cast<double>(u);
 }
 
@@ -188,7 +206,8 @@ Outcome compare(Call& call) {
   const auto* direction = call.module.findAttr(call.id, AttrKey::comparison_direction);
   const auto* kind = call.module.findAttr(call.id, AttrKey::compare_type);
   const bool total = kind && static_cast<hlo::CompareType>(kind->i) == hlo::CompareType::kTotalOrder;
-  const BinaryLoop loop = direction ? findCompare(static_cast<hlo::Comparison>(direction->i), nativeType(type), total) : nullptr;
+  const BinaryLoop loop =
+      direction ? findCompare(static_cast<hlo::Comparison>(direction->i), nativeType(type), total) : nullptr;
   if (!loop) return unsupported(call, llvm::Twine("on ") + elementTypeName(type));
   return Tensors{applyBinary(Opcode::compare, loop, call.in[0], call.in[1], ElementType::kPred)};
 }
@@ -245,12 +264,18 @@ Tensor unaryOf(Opcode op, Tensor a) {
 
 Outcome elementwise(Call& call) {
   switch (call.opcode()) {
-    case Opcode::select: return select(call);
-    case Opcode::clamp: return clamp(call);
-    case Opcode::compare: return compare(call);
-    case Opcode::convert: return Tensors{convertTo(call.in[0], call.resultElement())};
-    case Opcode::reduce_precision: return reducePrecisionOp(call);
-    default: break;
+    case Opcode::select:
+      return select(call);
+    case Opcode::clamp:
+      return clamp(call);
+    case Opcode::compare:
+      return compare(call);
+    case Opcode::convert:
+      return Tensors{convertTo(call.in[0], call.resultElement())};
+    case Opcode::reduce_precision:
+      return reducePrecisionOp(call);
+    default:
+      break;
   }
   const ElementType type = call.in[0]->element;
   if (call.in.size() == 1) {

@@ -17,7 +17,8 @@ llvm::Error checkInputs(const hlo::Module& module, llvm::ArrayRef<HostTensor> in
   const size_t want = module.region(entry.body).args.size();
   if (inputs.size() != want)
     return fail(Code::kEvalWrongInputs, module.loc(entry.loc),
-                llvm::Twine("the program takes ") + llvm::Twine(want) + " inputs, " + llvm::Twine(inputs.size()) + " were given");
+                llvm::Twine("the program takes ") + llvm::Twine(want) + " inputs, " +
+                    llvm::Twine(inputs.size()) + " were given");
   for (size_t i = 0; i < want; ++i) {
     const hlo::Type& type = argumentType(module, i);
     const HostTensor& t = inputs[i];
@@ -33,7 +34,8 @@ llvm::Error checkInputs(const hlo::Module& module, llvm::ArrayRef<HostTensor> in
 }
 
 // The parts of an input on all devices; parts at the same place are one tensor.
-Lanes cutInput(const hlo::Module& module, const Interpreter& interpreter, HostTensor whole, hlo::ShardingId sharding) {
+Lanes cutInput(const hlo::Module& module, const Interpreter& interpreter, HostTensor whole,
+               hlo::ShardingId sharding) {
   if (!sharding.valid()) return Lanes(std::make_shared<HostTensor>(std::move(whole)));
   const hlo::Sharding& s = module.sharding(sharding);
   const hlo::Mesh& mesh = module.meshes[s.mesh.v];
@@ -49,14 +51,15 @@ Lanes cutInput(const hlo::Module& module, const Interpreter& interpreter, HostTe
   return out;
 }
 
-HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes, size_t index,
-                          DiagnosticSink* sink) {
+HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes,
+                          size_t index, DiagnosticSink* sink) {
   const hlo::Port& port = entryOf(module).result_ports[index];
   const bool cut = module.stage == hlo::Stage::kSpmd && port.sharding.valid();
   if (lanes.uniform() && !cut) return *lanes.copies.front();
   std::vector<HostTensor> shards(interpreter.numDevices());
   for (int64_t d = 0; d < interpreter.numDevices(); ++d) {
-    const int64_t p = cut ? interpreter.positionIn(module.meshes[module.sharding(port.sharding).mesh.v], d) : d;
+    const int64_t p =
+        cut ? interpreter.positionIn(module.meshes[module.sharding(port.sharding).mesh.v], d) : d;
     shards[p] = *lanes.at(d);
   }
   std::optional<ReplicaMismatch> mismatch;
@@ -66,8 +69,8 @@ HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpre
     std::string at;
     for (int64_t i : mismatch->index) at += (at.empty() ? "" : ",") + std::to_string(i);
     sink->warn(Code::kEvalReplicasDiffer, module.loc(entryOf(module).loc),
-               "result " + llvm::Twine(index) + ": devices " + llvm::Twine(mismatch->first_position) + " and " +
-                   llvm::Twine(mismatch->second_position) + " differ at [" + at + "]");
+               "result " + llvm::Twine(index) + ": devices " + llvm::Twine(mismatch->first_position) +
+                   " and " + llvm::Twine(mismatch->second_position) + " differ at [" + at + "]");
   }
   return out;
 }
@@ -103,7 +106,8 @@ llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std:
   LaneList args;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool cut = module.stage == hlo::Stage::kSpmd && i < entry.arg_ports.size();
-    args.push_back(cutInput(module, interpreter, std::move(inputs[i]), cut ? entry.arg_ports[i].sharding : hlo::ShardingId()));
+    args.push_back(cutInput(module, interpreter, std::move(inputs[i]),
+                            cut ? entry.arg_ports[i].sharding : hlo::ShardingId()));
   }
   inputs.clear();
   LanesOutcome results = interpreter.runFunction(module.entry, std::move(args), interpreter.everyone());

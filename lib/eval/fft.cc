@@ -1,5 +1,5 @@
-// Discrete Fourier transforms over the last one to three dimensions, in f64 and rounded once. A length is split by its
-// prime factors; a prime factor costs its square.
+// Discrete Fourier transforms over the last one to three dimensions, in f64 and rounded once. A length is
+// split by its prime factors; a prime factor costs its square.
 #include <cmath>
 
 #include "complex_math.h"
@@ -15,7 +15,8 @@ class Transform {
  public:
   Transform(int64_t n, bool inverse) : n_(n), inverse_(inverse), roots_(n) {
     for (int64_t k = 0; k < n; ++k) {
-      // Angles beyond an eighth turn are folded, so that the roots of powers of two are exact where they can be.
+      // Angles beyond an eighth turn are folded, so that the roots of powers of two are exact where they can
+      // be.
       const double angle = kTwoPi * (static_cast<double>(k) / static_cast<double>(n));
       roots_[k] = {math::cos(angle), inverse ? math::sin(angle) : -math::sin(angle)};
       if (4 * k == n || 4 * k == 3 * n) roots_[k].re = 0;
@@ -76,7 +77,8 @@ Tensor cutLast(const Tensor& t, int64_t size) {
   Dims dims = t->dims;
   dims.back() = size;
   Tensor out = makeTensor(t->element, dims);
-  stridedCopy(dims, hostBytes(t->element), t->bytes.data(), rowMajorStrides(t->dims), out->bytes.data(), rowMajorStrides(dims));
+  stridedCopy(dims, hostBytes(t->element), t->bytes.data(), rowMajorStrides(t->dims), out->bytes.data(),
+              rowMajorStrides(dims));
   return out;
 }
 
@@ -115,7 +117,8 @@ Outcome fft(Call& call) {
   } else {
     for (int64_t d = t->rank() - 1; d >= first; --d) {
       along(*t, d, inverse);
-      if (type == hlo::FftType::kRfft && d == t->rank() - 1) t = cutLast(t, length.back() == 0 ? 0 : length.back() / 2 + 1);
+      if (type == hlo::FftType::kRfft && d == t->rank() - 1)
+        t = cutLast(t, length.back() == 0 ? 0 : length.back() / 2 + 1);
     }
   }
   return Tensors{convertTo(t, call.resultElement())};

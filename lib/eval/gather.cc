@@ -1,5 +1,5 @@
-// gather and scatter with batching dimensions. Gather clamps its starts so that slices lie inside; scatter drops
-// elements that fall outside. Updates are applied in the row-major order of the scatter indices.
+// gather and scatter with batching dimensions. Gather clamps its starts so that slices lie inside; scatter
+// drops elements that fall outside. Updates are applied in the row-major order of the scatter indices.
 #include <algorithm>
 
 #include "loops.h"
@@ -15,22 +15,26 @@ struct Indexing {
   Dims operand_batching;  // operand dims that follow dims of the indices
   Dims index_batching;
   int64_t vector_dim;
-  Dims batch;             // dims of the indices without the vector's
+  Dims batch;  // dims of the indices without the vector's
 };
 
 Dims toDims(llvm::ArrayRef<int64_t> values) { return Dims(values.begin(), values.end()); }
 
 Indexing indexingOf(const Call& call, const HostTensor& indices, AttrKey map, AttrKey operand_batching,
                     AttrKey index_batching) {
-  Indexing ix{toDims(call.ints(map)), toDims(call.ints(operand_batching)), toDims(call.ints(index_batching)),
-              call.integer(AttrKey::index_vector_dim), {}};
+  Indexing ix{toDims(call.ints(map)),
+              toDims(call.ints(operand_batching)),
+              toDims(call.ints(index_batching)),
+              call.integer(AttrKey::index_vector_dim),
+              {}};
   for (int64_t d = 0; d < indices.rank(); ++d)
     if (d != ix.vector_dim) ix.batch.push_back(indices.dims[d]);
   return ix;
 }
 
 // Where the slice of one batch index begins in the operand, not clamped.
-Dims startOf(const Indexing& ix, const HostTensor& indices, const std::vector<int64_t>& strides, const Dims& batch, size_t rank) {
+Dims startOf(const Indexing& ix, const HostTensor& indices, const std::vector<int64_t>& strides,
+             const Dims& batch, size_t rank) {
   Dims start(rank, 0);
   int64_t base = 0;
   for (size_t b = 0; b < batch.size(); ++b) {
@@ -80,11 +84,13 @@ Dims otherDims(size_t rank, const Dims& window) {
 
 Outcome gather(Call& call) {
   const HostTensor &operand = *call.in[0], &indices = *call.in[1];
-  const Dims sizes = call.opcode() == Opcode::dynamic_gather ? integersOf(*call.in[2]) : toDims(call.ints(AttrKey::slice_sizes));
+  const Dims sizes = call.opcode() == Opcode::dynamic_gather ? integersOf(*call.in[2])
+                                                             : toDims(call.ints(AttrKey::slice_sizes));
   const Indexing ix = indexingOf(call, indices, AttrKey::start_index_map, AttrKey::operand_batching_dims,
                                  AttrKey::start_indices_batching_dims);
   const Dims offset_dims = toDims(call.ints(AttrKey::offset_dims));
-  const Dims window = windowDims(operand.dims.size(), toDims(call.ints(AttrKey::collapsed_slice_dims)), ix.operand_batching);
+  const Dims window =
+      windowDims(operand.dims.size(), toDims(call.ints(AttrKey::collapsed_slice_dims)), ix.operand_batching);
   Dims dims(ix.batch.size() + window.size(), 0), window_sizes;
   const Dims batch_dims = otherDims(dims.size(), offset_dims);
   for (size_t i = 0; i < window.size(); ++i) {
@@ -109,8 +115,8 @@ Outcome gather(Call& call) {
     for (size_t d = 0; d < start.size(); ++d)
       source += std::clamp<int64_t>(start[d], 0, operand.dims[d] - sizes[d]) * from[d];
     for (size_t i = 0; i < batch.size(); ++i) target += batch[i] * to[batch_dims[i]];
-    stridedCopy(window_sizes, width, operand.bytes.data() + source * width, window_from, out->bytes.data() + target * width,
-                window_to);
+    stridedCopy(window_sizes, width, operand.bytes.data() + source * width, window_from,
+                out->bytes.data() + target * width, window_to);
   } while (next(batch, ix.batch));
   return Tensors{out};
 }
@@ -118,12 +124,13 @@ Outcome gather(Call& call) {
 namespace {
 
 // Calls fn(operand element, update element) for every update that lands inside.
-void forEachUpdate(const Call& call, const HostTensor& operand, const HostTensor& indices, const HostTensor& updates,
-                   llvm::function_ref<void(int64_t, int64_t)> fn) {
-  const Indexing ix = indexingOf(call, indices, AttrKey::scatter_dims_to_operand_dims, AttrKey::input_batching_dims,
-                                 AttrKey::scatter_indices_batching_dims);
+void forEachUpdate(const Call& call, const HostTensor& operand, const HostTensor& indices,
+                   const HostTensor& updates, llvm::function_ref<void(int64_t, int64_t)> fn) {
+  const Indexing ix = indexingOf(call, indices, AttrKey::scatter_dims_to_operand_dims,
+                                 AttrKey::input_batching_dims, AttrKey::scatter_indices_batching_dims);
   const Dims window_in_updates = toDims(call.ints(AttrKey::update_window_dims));
-  const Dims window = windowDims(operand.dims.size(), toDims(call.ints(AttrKey::inserted_window_dims)), ix.operand_batching);
+  const Dims window =
+      windowDims(operand.dims.size(), toDims(call.ints(AttrKey::inserted_window_dims)), ix.operand_batching);
   const Dims batch_dims = otherDims(updates.dims.size(), window_in_updates);
   const std::vector<int64_t> to = rowMajorStrides(operand.dims), from = rowMajorStrides(updates.dims);
   const std::vector<int64_t> index_strides = rowMajorStrides(indices.dims);
@@ -137,7 +144,8 @@ void forEachUpdate(const Call& call, const HostTensor& operand, const HostTensor
     int64_t target = 0, source = 0;
     for (size_t d = 0; d < start.size(); ++d) {
       target += start[d] * to[d];
-      if (!llvm::is_contained(window, static_cast<int64_t>(d))) inside = inside && start[d] >= 0 && start[d] < operand.dims[d];
+      if (!llvm::is_contained(window, static_cast<int64_t>(d)))
+        inside = inside && start[d] >= 0 && start[d] < operand.dims[d];
     }
     for (size_t i = 0; i < batch.size(); ++i) source += batch[i] * from[batch_dims[i]];
     if (!inside) continue;

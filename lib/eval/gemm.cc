@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kRowsPerTask = 96;
 
 template <class T, class F>
-void rowByRow(const uint8_t* lhs_bytes, const uint8_t* rhs_bytes, uint8_t* acc_bytes, int64_t m, int64_t n, int64_t k, F f) {
+void rowByRow(const uint8_t* lhs_bytes, const uint8_t* rhs_bytes, uint8_t* acc_bytes, int64_t m, int64_t n,
+              int64_t k, F f) {
   const T* lhs = reinterpret_cast<const T*>(lhs_bytes);
   const T* rhs = reinterpret_cast<const T*>(rhs_bytes);
   T* acc = reinterpret_cast<T*>(acc_bytes);
@@ -56,26 +57,40 @@ void floats(const float* lhs, const float* rhs, float* acc, int64_t m, int64_t n
 
 ElementType contractionType(ElementType result) { return nativeType(result); }
 
-void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, int64_t n, int64_t k) {
+void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, int64_t n,
+          int64_t k) {
   switch (type) {
     case ElementType::kF32:
-      return floats(reinterpret_cast<const float*>(lhs), reinterpret_cast<const float*>(rhs), reinterpret_cast<float*>(acc),
-                    m, n, k);
+      return floats(reinterpret_cast<const float*>(lhs), reinterpret_cast<const float*>(rhs),
+                    reinterpret_cast<float*>(acc), m, n, k);
     case ElementType::kF64:
-      return rowByRow<double>(lhs, rhs, acc, m, n, k, [](double sum, double a, double b) { return sum + a * b; });
-    case ElementType::kC64: return complexes<float>(lhs, rhs, acc, m, n, k);
-    case ElementType::kC128: return complexes<double>(lhs, rhs, acc, m, n, k);
+      return rowByRow<double>(lhs, rhs, acc, m, n, k,
+                              [](double sum, double a, double b) { return sum + a * b; });
+    case ElementType::kC64:
+      return complexes<float>(lhs, rhs, acc, m, n, k);
+    case ElementType::kC128:
+      return complexes<double>(lhs, rhs, acc, m, n, k);
     case ElementType::kPred:
-      return rowByRow<uint8_t>(lhs, rhs, acc, m, n, k, [](uint8_t s, uint8_t a, uint8_t b) { return uint8_t(s | (a & b)); });
-    case ElementType::kS8: return integers<int8_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kU8: return integers<uint8_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kS16: return integers<int16_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kU16: return integers<uint16_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kS32: return integers<int32_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kU32: return integers<uint32_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kS64: return integers<int64_t>(lhs, rhs, acc, m, n, k);
-    case ElementType::kU64: return integers<uint64_t>(lhs, rhs, acc, m, n, k);
-    default: break;
+      return rowByRow<uint8_t>(lhs, rhs, acc, m, n, k,
+                               [](uint8_t s, uint8_t a, uint8_t b) { return uint8_t(s | (a & b)); });
+    case ElementType::kS8:
+      return integers<int8_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kU8:
+      return integers<uint8_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kS16:
+      return integers<int16_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kU16:
+      return integers<uint16_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kS32:
+      return integers<int32_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kU32:
+      return integers<uint32_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kS64:
+      return integers<int64_t>(lhs, rhs, acc, m, n, k);
+    case ElementType::kU64:
+      return integers<uint64_t>(lhs, rhs, acc, m, n, k);
+    default:
+      break;
   }
 }
 

@@ -4,11 +4,13 @@
 
 namespace tpu::eval {
 
-/// The type in which a contraction with this result is computed: f32 for floats of 32 bits or less, the type itself else.
+/// The type in which a contraction with this result is computed: f32 for floats of 32 bits or less, the type
+/// itself else.
 ElementType contractionType(ElementType result);
 
-/// acc[m][n] += lhs[m][k] rhs[k][n], dense row-major, all of `type` (a contraction type). f32: one FMA chain per output, k
-/// ascending. f64 and complex: multiply, then add. Integers wrap; pred is or of ands.
-void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, int64_t n, int64_t k);
+/// acc[m][n] += lhs[m][k] rhs[k][n], dense row-major, all of `type` (a contraction type). f32: one FMA chain
+/// per output, k ascending. f64 and complex: multiply, then add. Integers wrap; pred is or of ands.
+void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, int64_t n,
+          int64_t k);
 
 }  // namespace tpu::eval

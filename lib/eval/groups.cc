@@ -45,24 +45,29 @@ DeviceGroup upTo(int64_t count) {
 
 }  // namespace
 
-llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& interpreter, const hlo::Module& module,
-                                                          hlo::OpId op) {
+llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& interpreter,
+                                                          const hlo::Module& module, hlo::OpId op) {
   const Opcode opcode = module.op(op).opcode;
   if (const hlo::Attr* axes = module.findAttr(op, AttrKey::axes))
     return groupsByAxes(interpreter, module.meshes[axes->mesh.v], axes->axes);
 
   const int64_t devices = interpreter.numDevices();
-  const int64_t replicas = std::max<int64_t>(1, module.num_replicas), partitions = std::max<int64_t>(1, devices / replicas);
+  const int64_t replicas = std::max<int64_t>(1, module.num_replicas),
+                partitions = std::max<int64_t>(1, devices / replicas);
   const bool channel = module.getInt(op, AttrKey::channel_id) > 0;
-  const bool global = module.has(op, AttrKey::use_global_device_ids) && module.getInt(op, AttrKey::use_global_device_ids, 1);
-  const bool by_partition = channel && (opcode == Opcode::all_to_all || opcode == Opcode::collective_permute ||
-                                        opcode == Opcode::collective_broadcast);
+  const bool global =
+      module.has(op, AttrKey::use_global_device_ids) && module.getInt(op, AttrKey::use_global_device_ids, 1);
+  const bool by_partition =
+      channel && (opcode == Opcode::all_to_all || opcode == Opcode::collective_permute ||
+                  opcode == Opcode::collective_broadcast);
   std::vector<DeviceGroup> listed;
-  if (const hlo::Attr* attr = opcode == Opcode::collective_permute ? nullptr : module.findAttr(op, AttrKey::replica_groups))
+  if (const hlo::Attr* attr =
+          opcode == Opcode::collective_permute ? nullptr : module.findAttr(op, AttrKey::replica_groups))
     for (int64_t r = 0; r < attr->groups.rows; ++r) {
       listed.emplace_back();
       for (int64_t c = 0; c < attr->groups.cols; ++c)
-        if (const int64_t id = attr->groups.ids[r * attr->groups.cols + c]; id >= 0) listed.back().push_back(id);
+        if (const int64_t id = attr->groups.ids[r * attr->groups.cols + c]; id >= 0)
+          listed.back().push_back(id);
       if (listed.back().empty()) listed.pop_back();
     }
   const int64_t range = channel && global ? devices : by_partition ? partitions : replicas;
@@ -71,7 +76,8 @@ llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& int
     for (int64_t id : group)
       if (id >= range)
         return fail(Code::kEvalBadOperand, module.loc(module.op(op).loc),
-                    llvm::Twine("replica_groups names ") + llvm::Twine(id) + ", but there are only " + llvm::Twine(range));
+                    llvm::Twine("replica_groups names ") + llvm::Twine(id) + ", but there are only " +
+                        llvm::Twine(range));
 
   if (channel && global) return listed;  // flattened ids
   std::vector<DeviceGroup> out;
@@ -84,7 +90,8 @@ llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& int
     }
     for (int64_t other = 0; other < (by_partition ? replicas : partitions); ++other) {
       out.emplace_back();
-      for (int64_t id : group) out.back().push_back(by_partition ? other * partitions + id : id * partitions + other);
+      for (int64_t id : group)
+        out.back().push_back(by_partition ? other * partitions + id : id * partitions + other);
     }
   }
   return out;

@@ -22,8 +22,13 @@ int64_t deviceCount(const hlo::Module& module) {
 bool Team::has(int64_t device) const { return std::binary_search(devices.begin(), devices.end(), device); }
 
 Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink)
-    : module_(module), sink_(sink), devices_(deviceCount(module)), values_(module.numValues()), plans_(module.numRegions()),
-      literals_(module.numLiterals()), running_(module.funcs.size()) {}
+    : module_(module),
+      sink_(sink),
+      devices_(deviceCount(module)),
+      values_(module.numValues()),
+      plans_(module.numRegions()),
+      literals_(module.numLiterals()),
+      running_(module.funcs.size()) {}
 
 Team Interpreter::everyone() const {
   Team team;
@@ -102,7 +107,8 @@ LanesOutcome Interpreter::runRegion(hlo::RegionId id, LaneList args, const Team&
 LanesOutcome Interpreter::runFunction(hlo::FuncId func, LaneList args, const Team& team) {
   const hlo::Func& f = module_.func(func);
   if (running_[func.v])
-    return fail(Code::kEvalUnsupported, module_.loc(f.loc), "function '" + module_.string(f.name) + "' calls itself");
+    return fail(Code::kEvalUnsupported, module_.loc(f.loc),
+                "function '" + module_.string(f.name) + "' calls itself");
   running_[func.v] = true;
   LanesOutcome out = runRegion(f.body, std::move(args), team);
   running_[func.v] = false;
@@ -112,7 +118,8 @@ LanesOutcome Interpreter::runFunction(hlo::FuncId func, LaneList args, const Tea
 LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
   const Opcode op = module_.op(id).opcode;
   switch (op) {
-    case Opcode::constant: case Opcode::chlo_constant: {
+    case Opcode::constant:
+    case Opcode::chlo_constant: {
       Tensor& cached = literals_[module_.findAttr(id, AttrKey::value)->literal.v];
       if (!cached) cached = literalTensor(module_, id);
       return LaneList{Lanes(cached)};
@@ -122,20 +129,35 @@ LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
       t.tuple = std::make_shared<LaneList>(std::move(in));
       return LaneList{std::move(t)};
     }
-    case Opcode::get_tuple_element: return LaneList{(*in[0].tuple)[module_.getInt(id, AttrKey::index)]};
-    case Opcode::after_all: case Opcode::create_token: return LaneList{Lanes()};
-    case Opcode::partition_id: case Opcode::replica_id: return LaneList{deviceNumber(id)};
+    case Opcode::get_tuple_element:
+      return LaneList{(*in[0].tuple)[module_.getInt(id, AttrKey::index)]};
+    case Opcode::after_all:
+    case Opcode::create_token:
+      return LaneList{Lanes()};
+    case Opcode::partition_id:
+    case Opcode::replica_id:
+      return LaneList{deviceNumber(id)};
     // Whole arrays do not change by where they lie.
-    case Opcode::optimization_barrier: case Opcode::sdy_sharding_constraint: case Opcode::sdy_reshard:
-    case Opcode::sdy_propagation_barrier: case Opcode::sdy_data_flow_edge:
+    case Opcode::optimization_barrier:
+    case Opcode::sdy_sharding_constraint:
+    case Opcode::sdy_reshard:
+    case Opcode::sdy_propagation_barrier:
+    case Opcode::sdy_data_flow_edge:
       return in;
-    case Opcode::sdy_all_gather: case Opcode::sdy_all_slice: case Opcode::sdy_all_to_all: case Opcode::sdy_all_reduce:
-    case Opcode::sdy_reduce_scatter: case Opcode::sdy_collective_permute:
+    case Opcode::sdy_all_gather:
+    case Opcode::sdy_all_slice:
+    case Opcode::sdy_all_to_all:
+    case Opcode::sdy_all_reduce:
+    case Opcode::sdy_reduce_scatter:
+    case Opcode::sdy_collective_permute:
       if (module_.stage == hlo::Stage::kHlo) return in;
       break;
-    case Opcode::sdy_sharding_group: return LaneList{};
-    case Opcode::custom_call: return runCustomCall(id, std::move(in), team);
-    default: break;
+    case Opcode::sdy_sharding_group:
+      return LaneList{};
+    case Opcode::custom_call:
+      return runCustomCall(id, std::move(in), team);
+    default:
+      break;
   }
   if (hlo::hasTrait(op, hlo::kControl)) return runControl(id, std::move(in), team);
   if (hlo::hasTrait(op, hlo::kCollective)) return runCollective(id, std::move(in), team);

@@ -1,7 +1,8 @@
 // Runs functions on all devices in lock step.
 //
-// A value is held once where it is the same on all devices that run, else once per device. Regions are interpreted for
-// the devices of a Team together; where a predicate differs, each side goes on with a smaller team and the results are joined.
+// A value is held once where it is the same on all devices that run, else once per device. Regions are
+// interpreted for the devices of a Team together; where a predicate differs, each side goes on with a smaller
+// team and the results are joined.
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,8 +12,8 @@
 
 namespace tpu::eval {
 
-/// A value on all devices: one copy for all, or one per device (indexed by device; empty for those outside the team
-/// that made it). A token has no copies; a tuple has elements instead.
+/// A value on all devices: one copy for all, or one per device (indexed by device; empty for those outside
+/// the team that made it). A token has no copies; a tuple has elements instead.
 struct Lanes {
   llvm::SmallVector<Tensor, 1> copies;
   std::shared_ptr<std::vector<Lanes>> tuple;
@@ -64,8 +65,9 @@ class Interpreter {
   LanesOutcome runCall(hlo::OpId op, llvm::StringRef callee, LaneList in, const Team& team);
   LanesOutcome runManual(hlo::OpId op, LaneList in, const Team& team);
   // One result of a manual computation from its parts; for a nested one the value of each group of devices.
-  Lanes assembleManual(hlo::OpId op, const Lanes& parts, const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> dims,
-                       llvm::ArrayRef<hlo::AxisRef> manual, const hlo::Mesh& mesh, const Team& team, bool outermost);
+  Lanes assembleManual(hlo::OpId op, const Lanes& parts, const hlo::Sharding& sharding,
+                       llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<hlo::AxisRef> manual,
+                       const hlo::Mesh& mesh, const Team& team, bool outermost);
   void warnIfDifferent(hlo::OpId op, const Lanes& parts, int64_t first, int64_t second);
   LanesOutcome runCustomCall(hlo::OpId op, LaneList in, const Team& team);
   LanesOutcome runCollective(hlo::OpId op, LaneList in, const Team& team);
@@ -77,18 +79,18 @@ class Interpreter {
   const hlo::Module& module_;
   DiagnosticSink* sink_;
   int64_t devices_;
-  int manual_depth_ = 0;                       // nesting of manual computations
-  std::vector<Lanes> values_;                  // by value id
-  std::vector<std::unique_ptr<Plan>> plans_;   // by region id
-  std::vector<Tensor> literals_;               // by literal id
-  std::vector<bool> running_;                  // functions on the call stack
+  int manual_depth_ = 0;                      // nesting of manual computations
+  std::vector<Lanes> values_;                 // by value id
+  std::vector<std::unique_ptr<Plan>> plans_;  // by region id
+  std::vector<Tensor> literals_;              // by literal id
+  std::vector<bool> running_;                 // functions on the call stack
 };
 
 /// Joins what parts of a team computed: each part's lanes for its own devices.
 LaneList joinParts(int64_t devices, llvm::ArrayRef<std::pair<Team, LaneList>> parts);
 
 /// The groups of a collective, from its mesh axes or its lists of replicas.
-llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& interpreter, const hlo::Module& module,
-                                                          hlo::OpId op);
+llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& interpreter,
+                                                          const hlo::Module& module, hlo::OpId op);
 
 }  // namespace tpu::eval

@@ -1,7 +1,7 @@
 // What an op's evaluation gets and gives: tensors of one device in, tensors of one device out.
 //
-// Tensors are shared; a kernel may overwrite an operand that nobody else holds (own), which is how loops update their
-// state in place.
+// Tensors are shared; a kernel may overwrite an operand that nobody else holds (own), which is how loops
+// update their state in place.
 #pragma once
 #include <memory>
 

@@ -1,5 +1,6 @@
-// Cholesky factors and triangular solves of batches of matrices, computed in f64 (complex where the type is) and
-// rounded once. The triangle that cholesky does not write is zero; the one that triangular_solve ignores is not read.
+// Cholesky factors and triangular solves of batches of matrices, computed in f64 (complex where the type is)
+// and rounded once. The triangle that cholesky does not write is zero; the one that triangular_solve ignores
+// is not read.
 #include <cmath>
 
 #include "complex_math.h"
@@ -91,7 +92,8 @@ void solveBatch(const HostTensor& a_tensor, HostTensor& b_tensor, const Solve& s
   const int64_t rows = b_tensor.dims[b_tensor.dims.size() - 2], columns = b_tensor.dims.back();
   const T* a = a_tensor.data<T>();
   T* b = b_tensor.data<T>();
-  for (int64_t batch = 0; batch < (n ? a_tensor.numElements() / (n * n) : 0); ++batch, a += n * n, b += rows * columns) {
+  for (int64_t batch = 0; batch < (n ? a_tensor.numElements() / (n * n) : 0);
+       ++batch, a += n * n, b += rows * columns) {
     if (s.left) {
       for (int64_t c = 0; c < columns; ++c) solveVector(a, n, s, b + c, columns);
     } else {
@@ -121,7 +123,8 @@ Outcome triangularSolve(Call& call) {
   const ElementType element = call.in[1]->element;
   const llvm::StringRef op = call.module.getString(call.id, AttrKey::transpose_a);
   const Solve s{call.integer(AttrKey::left_side) != 0, call.integer(AttrKey::lower) != 0,
-                call.integer(AttrKey::unit_diagonal) != 0, op == "TRANSPOSE" || op == "ADJOINT", op == "ADJOINT"};
+                call.integer(AttrKey::unit_diagonal) != 0, op == "TRANSPOSE" || op == "ADJOINT",
+                op == "ADJOINT"};
   const Tensor a = convertTo(call.in[0], wideType(element));
   Tensor wide = convertTo(call.in[1], wideType(element));
   Tensor out = own(wide);

@@ -23,7 +23,8 @@ HostTensor literalTensor(const hlo::Module& module, hlo::LiteralId literal) {
 }
 
 std::shared_ptr<HostTensor> literalTensor(const hlo::Module& module, hlo::OpId constant) {
-  return std::make_shared<HostTensor>(literalTensor(module, module.findAttr(constant, AttrKey::value)->literal));
+  return std::make_shared<HostTensor>(
+      literalTensor(module, module.findAttr(constant, AttrKey::value)->literal));
 }
 
 hlo::LiteralId addLiteral(hlo::Module& module, const HostTensor& tensor) {

@@ -1,7 +1,8 @@
 // Elementwise loops over contiguous elements, one per op and type: the innermost layer of the evaluator.
 //
-// A finder gives the loop for an op on a native type (pred as bytes 0/1, integers of 8 to 64 bits, f32, f64, c64, c128), or null
-// where the op is not defined on it. Narrower types are brought to a native one by elementwise.cc. `out` may be an operand.
+// A finder gives the loop for an op on a native type (pred as bytes 0/1, integers of 8 to 64 bits, f32, f64,
+// c64, c128), or null where the op is not defined on it. Narrower types are brought to a native one by
+// elementwise.cc. `out` may be an operand.
 #pragma once
 #include <cstdint>
 
@@ -17,8 +18,8 @@ struct Complex {
   T re, im;
 };
 
-// Results of the operands' type; for ops that give pred (is_finite, chlo.is_inf) bytes; for abs, real and imag of a complex type its
-// component type.
+// Results of the operands' type; for ops that give pred (is_finite, chlo.is_inf) bytes; for abs, real and
+// imag of a complex type its component type.
 UnaryLoop findFloatUnary(hlo::Opcode op, ElementType type);    // f32, f64
 UnaryLoop findIntegerUnary(hlo::Opcode op, ElementType type);  // pred, s8 ... u64
 UnaryLoop findComplexUnary(hlo::Opcode op, ElementType type);  // c64, c128

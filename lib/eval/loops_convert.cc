@@ -15,17 +15,29 @@ BinaryLoop compareBy(Comparison direction) {
   // K(x) gives the value that is compared.
   switch (direction) {
     case Comparison::kEq:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) == K()(y); }); };
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) == K()(y); });
+      };
     case Comparison::kNe:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) != K()(y); }); };
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) != K()(y); });
+      };
     case Comparison::kLt:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) < K()(y); }); };
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) < K()(y); });
+      };
     case Comparison::kLe:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) <= K()(y); }); };
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) <= K()(y); });
+      };
     case Comparison::kGt:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) > K()(y); }); };
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) > K()(y); });
+      };
     case Comparison::kGe:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) >= K()(y); }); };
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<T, uint8_t>(a, b, o, n, [](T x, T y) { return K()(x) >= K()(y); });
+      };
   }
   return nullptr;
 }
@@ -104,8 +116,9 @@ To convertOne(From x) {
 
 template <class From>
 UnaryLoop convertFrom(ElementType to) {
-#define TPU_TO(type, T) \
-  case ElementType::type: return [](auto a, auto o, auto n) { mapUnary<From, T>(a, o, n, convertOne<T, From>); };
+#define TPU_TO(type, T)   \
+  case ElementType::type: \
+    return [](auto a, auto o, auto n) { mapUnary<From, T>(a, o, n, convertOne<T, From>); };
   switch (to) {
     TPU_TO(kPred, Pred)
     TPU_TO(kS8, int8_t)
@@ -120,7 +133,8 @@ UnaryLoop convertFrom(ElementType to) {
     TPU_TO(kF64, double)
     TPU_TO(kC64, Complex<float>)
     TPU_TO(kC128, Complex<double>)
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 #undef TPU_TO
 }
@@ -129,38 +143,66 @@ UnaryLoop convertFrom(ElementType to) {
 
 BinaryLoop findCompare(Comparison direction, ElementType type, bool total_order) {
   switch (type) {
-    case ElementType::kPred: case ElementType::kU8: return compareBy<uint8_t, Plain>(direction);
-    case ElementType::kS8: return compareBy<int8_t, Plain>(direction);
-    case ElementType::kS16: return compareBy<int16_t, Plain>(direction);
-    case ElementType::kU16: return compareBy<uint16_t, Plain>(direction);
-    case ElementType::kS32: return compareBy<int32_t, Plain>(direction);
-    case ElementType::kU32: return compareBy<uint32_t, Plain>(direction);
-    case ElementType::kS64: return compareBy<int64_t, Plain>(direction);
-    case ElementType::kU64: return compareBy<uint64_t, Plain>(direction);
-    case ElementType::kF32: return total_order ? compareBy<float, TotalOrder>(direction) : compareBy<float, Plain>(direction);
-    case ElementType::kF64: return total_order ? compareBy<double, TotalOrder>(direction) : compareBy<double, Plain>(direction);
-    case ElementType::kC64: return compareComplex<float>(direction);
-    case ElementType::kC128: return compareComplex<double>(direction);
-    default: return nullptr;
+    case ElementType::kPred:
+    case ElementType::kU8:
+      return compareBy<uint8_t, Plain>(direction);
+    case ElementType::kS8:
+      return compareBy<int8_t, Plain>(direction);
+    case ElementType::kS16:
+      return compareBy<int16_t, Plain>(direction);
+    case ElementType::kU16:
+      return compareBy<uint16_t, Plain>(direction);
+    case ElementType::kS32:
+      return compareBy<int32_t, Plain>(direction);
+    case ElementType::kU32:
+      return compareBy<uint32_t, Plain>(direction);
+    case ElementType::kS64:
+      return compareBy<int64_t, Plain>(direction);
+    case ElementType::kU64:
+      return compareBy<uint64_t, Plain>(direction);
+    case ElementType::kF32:
+      return total_order ? compareBy<float, TotalOrder>(direction) : compareBy<float, Plain>(direction);
+    case ElementType::kF64:
+      return total_order ? compareBy<double, TotalOrder>(direction) : compareBy<double, Plain>(direction);
+    case ElementType::kC64:
+      return compareComplex<float>(direction);
+    case ElementType::kC128:
+      return compareComplex<double>(direction);
+    default:
+      return nullptr;
   }
 }
 
 UnaryLoop findConvert(ElementType from, ElementType to) {
   switch (from) {
-    case ElementType::kPred: return convertFrom<Pred>(to);
-    case ElementType::kS8: return convertFrom<int8_t>(to);
-    case ElementType::kS16: return convertFrom<int16_t>(to);
-    case ElementType::kS32: return convertFrom<int32_t>(to);
-    case ElementType::kS64: return convertFrom<int64_t>(to);
-    case ElementType::kU8: return convertFrom<uint8_t>(to);
-    case ElementType::kU16: return convertFrom<uint16_t>(to);
-    case ElementType::kU32: return convertFrom<uint32_t>(to);
-    case ElementType::kU64: return convertFrom<uint64_t>(to);
-    case ElementType::kF32: return convertFrom<float>(to);
-    case ElementType::kF64: return convertFrom<double>(to);
-    case ElementType::kC64: return convertFrom<Complex<float>>(to);
-    case ElementType::kC128: return convertFrom<Complex<double>>(to);
-    default: return nullptr;
+    case ElementType::kPred:
+      return convertFrom<Pred>(to);
+    case ElementType::kS8:
+      return convertFrom<int8_t>(to);
+    case ElementType::kS16:
+      return convertFrom<int16_t>(to);
+    case ElementType::kS32:
+      return convertFrom<int32_t>(to);
+    case ElementType::kS64:
+      return convertFrom<int64_t>(to);
+    case ElementType::kU8:
+      return convertFrom<uint8_t>(to);
+    case ElementType::kU16:
+      return convertFrom<uint16_t>(to);
+    case ElementType::kU32:
+      return convertFrom<uint32_t>(to);
+    case ElementType::kU64:
+      return convertFrom<uint64_t>(to);
+    case ElementType::kF32:
+      return convertFrom<float>(to);
+    case ElementType::kF64:
+      return convertFrom<double>(to);
+    case ElementType::kC64:
+      return convertFrom<Complex<float>>(to);
+    case ElementType::kC128:
+      return convertFrom<Complex<double>>(to);
+    default:
+      return nullptr;
   }
 }
 

@@ -1,4 +1,5 @@
-// f32 and f64 loops. Functions beyond + - * / and the square root are computed in f64 by math.h and rounded once.
+// f32 and f64 loops. Functions beyond + - * / and the square root are computed in f64 by math.h and rounded
+// once.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -56,51 +57,88 @@ T nextAfter(T x, T y) {
 template <class T>
 UnaryLoop transcendental(Opcode op) {
   switch (op) {
-    case Opcode::cbrt: return viaDouble<T, math::cbrt>;
-    case Opcode::cosine: return viaDouble<T, math::cos>;
-    case Opcode::sine: return viaDouble<T, math::sin>;
-    case Opcode::tan: case Opcode::chlo_tan: return viaDouble<T, math::tan>;
-    case Opcode::tanh: return viaDouble<T, math::tanh>;
-    case Opcode::exponential: return viaDouble<T, math::exp>;
-    case Opcode::exponential_minus_one: return viaDouble<T, math::expm1>;
-    case Opcode::log: return viaDouble<T, math::log>;
-    case Opcode::log_plus_one: return viaDouble<T, math::log1p>;
-    case Opcode::logistic: return viaDouble<T, math::logistic>;
-    case Opcode::rsqrt: return viaDouble<T, rsqrt>;
-    case Opcode::chlo_acos: return viaDouble<T, math::acos>;
-    case Opcode::chlo_acosh: return viaDouble<T, math::acosh>;
-    case Opcode::chlo_asin: return viaDouble<T, math::asin>;
-    case Opcode::chlo_asinh: return viaDouble<T, math::asinh>;
-    case Opcode::chlo_atan: return viaDouble<T, math::atan>;
-    case Opcode::chlo_atanh: return viaDouble<T, math::atanh>;
-    case Opcode::chlo_cosh: return viaDouble<T, math::cosh>;
-    case Opcode::chlo_sinh: return viaDouble<T, math::sinh>;
-    case Opcode::chlo_erf: return viaDouble<T, math::erf>;
-    case Opcode::chlo_erfc: return viaDouble<T, math::erfc>;
-    case Opcode::chlo_erf_inv: return viaDouble<T, math::erfInv>;
-    case Opcode::chlo_lgamma: return viaDouble<T, math::lgamma>;
-    case Opcode::chlo_digamma: return viaDouble<T, math::digamma>;
-    case Opcode::chlo_bessel_i1e: return viaDouble<T, math::besselI1e>;
-    default: return nullptr;
+    case Opcode::cbrt:
+      return viaDouble<T, math::cbrt>;
+    case Opcode::cosine:
+      return viaDouble<T, math::cos>;
+    case Opcode::sine:
+      return viaDouble<T, math::sin>;
+    case Opcode::tan:
+    case Opcode::chlo_tan:
+      return viaDouble<T, math::tan>;
+    case Opcode::tanh:
+      return viaDouble<T, math::tanh>;
+    case Opcode::exponential:
+      return viaDouble<T, math::exp>;
+    case Opcode::exponential_minus_one:
+      return viaDouble<T, math::expm1>;
+    case Opcode::log:
+      return viaDouble<T, math::log>;
+    case Opcode::log_plus_one:
+      return viaDouble<T, math::log1p>;
+    case Opcode::logistic:
+      return viaDouble<T, math::logistic>;
+    case Opcode::rsqrt:
+      return viaDouble<T, rsqrt>;
+    case Opcode::chlo_acos:
+      return viaDouble<T, math::acos>;
+    case Opcode::chlo_acosh:
+      return viaDouble<T, math::acosh>;
+    case Opcode::chlo_asin:
+      return viaDouble<T, math::asin>;
+    case Opcode::chlo_asinh:
+      return viaDouble<T, math::asinh>;
+    case Opcode::chlo_atan:
+      return viaDouble<T, math::atan>;
+    case Opcode::chlo_atanh:
+      return viaDouble<T, math::atanh>;
+    case Opcode::chlo_cosh:
+      return viaDouble<T, math::cosh>;
+    case Opcode::chlo_sinh:
+      return viaDouble<T, math::sinh>;
+    case Opcode::chlo_erf:
+      return viaDouble<T, math::erf>;
+    case Opcode::chlo_erfc:
+      return viaDouble<T, math::erfc>;
+    case Opcode::chlo_erf_inv:
+      return viaDouble<T, math::erfInv>;
+    case Opcode::chlo_lgamma:
+      return viaDouble<T, math::lgamma>;
+    case Opcode::chlo_digamma:
+      return viaDouble<T, math::digamma>;
+    case Opcode::chlo_bessel_i1e:
+      return viaDouble<T, math::besselI1e>;
+    default:
+      return nullptr;
   }
 }
 
 template <class T>
 UnaryLoop unary(Opcode op) {
   switch (op) {
-    case Opcode::abs: return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return std::fabs(x); }); };
-    case Opcode::negate: return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return -x; }); };
-    case Opcode::chlo_square: return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return x * x; }); };
+    case Opcode::abs:
+      return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return std::fabs(x); }); };
+    case Opcode::negate:
+      return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return -x; }); };
+    case Opcode::chlo_square:
+      return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return x * x; }); };
     case Opcode::chlo_conj:
-    case Opcode::real: return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return x; }); };
-    case Opcode::imag: return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T) { return T(0); }); };
-    case Opcode::sign: return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, sign<T>); };
+    case Opcode::real:
+      return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return x; }); };
+    case Opcode::imag:
+      return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T) { return T(0); }); };
+    case Opcode::sign:
+      return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, sign<T>); };
     case Opcode::sqrt:
       return [](auto a, auto o, auto n) { mapUnary<T, T>(a, o, n, [](T x) { return std::sqrt(x); }); };
-    case Opcode::floor: return viaDouble<T, math::floor>;
-    case Opcode::ceil: return viaDouble<T, math::ceil>;
-    case Opcode::round_nearest_afz: return viaDouble<T, math::roundHalfAway>;
-    case Opcode::round_nearest_even: return viaDouble<T, math::roundHalfEven>;
+    case Opcode::floor:
+      return viaDouble<T, math::floor>;
+    case Opcode::ceil:
+      return viaDouble<T, math::ceil>;
+    case Opcode::round_nearest_afz:
+      return viaDouble<T, math::roundHalfAway>;
+    case Opcode::round_nearest_even:
+      return viaDouble<T, math::roundHalfEven>;
     case Opcode::is_finite:
       return [](auto a, auto o, auto n) { mapUnary<T, uint8_t>(a, o, n, [](T x) { return x - x == 0; }); };
     case Opcode::chlo_is_inf:
@@ -115,7 +153,8 @@ UnaryLoop unary(Opcode op) {
       return [](auto a, auto o, auto n) {
         mapUnary<T, uint8_t>(a, o, n, [](T x) { return x == -std::numeric_limits<T>::infinity(); });
       };
-    default: return transcendental<T>(op);
+    default:
+      return transcendental<T>(op);
   }
 }
 
@@ -123,26 +162,39 @@ template <class T>
 BinaryLoop binary(Opcode op) {
   switch (op) {
     case Opcode::add:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x + y; }); };
+      return
+          [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x + y; }); };
     case Opcode::subtract:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x - y; }); };
+      return
+          [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x - y; }); };
     case Opcode::multiply:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x * y; }); };
+      return
+          [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x * y; }); };
     case Opcode::divide:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x / y; }); };
-    case Opcode::maximum: return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, maximum<T>); };
-    case Opcode::minimum: return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, minimum<T>); };
-    case Opcode::remainder: return viaDouble2<T, math::fmod>;
-    case Opcode::power: return viaDouble2<T, math::pow>;
-    case Opcode::atan2: return viaDouble2<T, math::atan2>;
-    case Opcode::chlo_zeta: return viaDouble2<T, math::zeta>;
-    case Opcode::chlo_polygamma: return viaDouble2<T, math::polygamma>;
-    case Opcode::chlo_next_after: return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, nextAfter<T>); };
+      return
+          [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x / y; }); };
+    case Opcode::maximum:
+      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, maximum<T>); };
+    case Opcode::minimum:
+      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, minimum<T>); };
+    case Opcode::remainder:
+      return viaDouble2<T, math::fmod>;
+    case Opcode::power:
+      return viaDouble2<T, math::pow>;
+    case Opcode::atan2:
+      return viaDouble2<T, math::atan2>;
+    case Opcode::chlo_zeta:
+      return viaDouble2<T, math::zeta>;
+    case Opcode::chlo_polygamma:
+      return viaDouble2<T, math::polygamma>;
+    case Opcode::chlo_next_after:
+      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, nextAfter<T>); };
     case Opcode::complex:
       return [](auto a, auto b, auto o, auto n) {
         mapBinary<T, Complex<T>>(a, b, o, n, [](T x, T y) { return Complex<T>{x, y}; });
       };
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

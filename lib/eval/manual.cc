@@ -1,5 +1,6 @@
-// sdy.manual_computation: the body runs on every device with its own parts of the arguments; results are put together
-// from the parts. Axes that are not manual stay whole, so devices that differ only there compute the same.
+// sdy.manual_computation: the body runs on every device with its own parts of the arguments; results are put
+// together from the parts. Axes that are not manual stay whole, so devices that differ only there compute the
+// same.
 #include <algorithm>
 #include <map>
 
@@ -43,7 +44,8 @@ LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team)
 
   LaneList local;
   for (size_t i = 0; i < in.size(); ++i) {
-    const hlo::Sharding sharding = onAxes(module_.sharding(hlo::ShardingId(static_cast<uint32_t>(in_shardings[i]))), axes->axes);
+    const hlo::Sharding sharding =
+        onAxes(module_.sharding(hlo::ShardingId(static_cast<uint32_t>(in_shardings[i]))), axes->axes);
     if (!cutsAnything(sharding) || in[i].copies.empty()) {
       local.push_back(std::move(in[i]));
       continue;
@@ -55,8 +57,10 @@ LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team)
       const Tensor whole = in[i].at(d);
       const ShardExtent extent = shardOf(mesh, sharding, whole->dims, positionIn(mesh, d));
       Tensor fresh;
-      Tensor& slot = in[i].uniform() ? known[std::vector<int64_t>(extent.offset.begin(), extent.offset.end())] : fresh;
-      if (!slot) slot = std::make_shared<HostTensor>(cutBox(*whole, extent, localDims(sharding, whole->dims)));
+      Tensor& slot =
+          in[i].uniform() ? known[std::vector<int64_t>(extent.offset.begin(), extent.offset.end())] : fresh;
+      if (!slot)
+        slot = std::make_shared<HostTensor>(cutBox(*whole, extent, localDims(sharding, whole->dims)));
       cut.copies[d] = slot;
     }
     local.push_back(std::move(cut));
@@ -73,13 +77,15 @@ LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team)
   for (size_t r = 0; r < results->size(); ++r) {
     const hlo::Sharding sharding =
         onAxes(module_.sharding(hlo::ShardingId(static_cast<uint32_t>(out_shardings[r]))), axes->axes);
-    out.push_back(assembleManual(id, (*results)[r], sharding, module_.typeOf(op.results[r]).dims, axes->axes, mesh, team, outermost));
+    out.push_back(assembleManual(id, (*results)[r], sharding, module_.typeOf(op.results[r]).dims, axes->axes,
+                                 mesh, team, outermost));
   }
   return out;
 }
 
-Lanes Interpreter::assembleManual(hlo::OpId id, const Lanes& parts, const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> dims,
-                                  llvm::ArrayRef<hlo::AxisRef> manual, const hlo::Mesh& mesh, const Team& team, bool outermost) {
+Lanes Interpreter::assembleManual(hlo::OpId id, const Lanes& parts, const hlo::Sharding& sharding,
+                                  llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<hlo::AxisRef> manual,
+                                  const hlo::Mesh& mesh, const Team& team, bool outermost) {
   if (parts.copies.empty()) return parts;
   if (parts.uniform() && !cutsAnything(sharding)) return parts;
   std::map<std::vector<int64_t>, std::vector<int64_t>> groups;
@@ -91,7 +97,8 @@ Lanes Interpreter::assembleManual(hlo::OpId id, const Lanes& parts, const hlo::S
     std::map<std::vector<int64_t>, int64_t> owners;
     for (int64_t d : devices) {
       const ShardExtent extent = shardOf(mesh, sharding, dims, positionIn(mesh, d));
-      const auto [owner, fresh] = owners.emplace(std::vector<int64_t>(extent.offset.begin(), extent.offset.end()), d);
+      const auto [owner, fresh] =
+          owners.emplace(std::vector<int64_t>(extent.offset.begin(), extent.offset.end()), d);
       if (fresh) {
         placeBox(*parts.at(d), extent, *whole);
       } else {

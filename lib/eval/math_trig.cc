@@ -1,7 +1,8 @@
 // Sine, cosine, tangent for arguments of any size, and their inverses.
 //
-// x is reduced to r = x - n pi/2, |r| <= pi/4, held as a sum of two doubles: for moderate x by subtracting n times pi/2 in
-// pieces of 33 bits, beyond that by multiplying with the right 192 bits of 2/pi (Payne and Hanek).
+// x is reduced to r = x - n pi/2, |r| <= pi/4, held as a sum of two doubles: for moderate x by subtracting n
+// times pi/2 in pieces of 33 bits, beyond that by multiplying with the right 192 bits of 2/pi (Payne and
+// Hanek).
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -22,8 +23,8 @@ struct Reduced {
 };
 
 Reduced reduceModerate(double x) {
-  constexpr double kPart1 = 0x1.921fb54400000p+0, kPart2 = 0x1.0b4611a600000p-34, kPart3 = 0x1.3198a2e000000p-69,
-                   kPart4 = 0x1.b839a252049c1p-104;
+  constexpr double kPart1 = 0x1.921fb54400000p+0, kPart2 = 0x1.0b4611a600000p-34,
+                   kPart3 = 0x1.3198a2e000000p-69, kPart4 = 0x1.b839a252049c1p-104;
   const double n = (x * 0.63661977236758134308 + 0x1.8p52) - 0x1.8p52;
   const double y0 = x - n * kPart1;
   const double w1 = n * kPart2, y1 = y0 - w1, v1 = y1 - y0, lost1 = (y0 - (y1 - v1)) + (-w1 - v1);
@@ -54,7 +55,8 @@ Reduced reduceLarge(double x) {
   const uint64_t u = std::bit_cast<uint64_t>(std::fabs(x));
   const int exponent = static_cast<int>(u >> 52) - 1075;  // x = mantissa * 2^exponent
   const uint64_t mantissa = (u & 0xfffffffffffffull) | 1ull << 52;
-  // mantissa times the 192 bits of 2/pi from weight 2^(2 - exponent) on, modulo 4: a fixed-point number with 190 fraction bits.
+  // mantissa times the 192 bits of 2/pi from weight 2^(2 - exponent) on, modulo 4: a fixed-point number with
+  // 190 fraction bits.
   const int at = exponent - 2;
   const Wide p0 = static_cast<Wide>(mantissa) * twoOverPiAt(at + 128);
   const Wide p1 = static_cast<Wide>(mantissa) * twoOverPiAt(at + 64) + static_cast<uint64_t>(p0 >> 64);

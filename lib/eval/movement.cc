@@ -1,4 +1,5 @@
-// Ops that move elements without computing: broadcast, reshape, transpose, slices, pad, concatenate, reverse; and iota.
+// Ops that move elements without computing: broadcast, reshape, transpose, slices, pad, concatenate, reverse;
+// and iota.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +17,8 @@ Tensor iota(const Call& call, llvm::ArrayRef<int64_t> dims) {
   Tensor out = makeTensor(call.resultElement(), dims);
   std::vector<int64_t> from(dims.size(), 0);
   from[dim] = 1;
-  stridedCopy(dims, hostBytes(out->element), line->bytes.data(), from, out->bytes.data(), rowMajorStrides(dims));
+  stridedCopy(dims, hostBytes(out->element), line->bytes.data(), from, out->bytes.data(),
+              rowMajorStrides(dims));
   return out;
 }
 
@@ -59,7 +61,8 @@ Tensor sliced(const Tensor& in, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<in
 }
 
 // The start of a box of `size` within `dims`, clamped so that the box lies inside.
-Dims clampedStart(llvm::ArrayRef<Tensor> indices, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> size) {
+Dims clampedStart(llvm::ArrayRef<Tensor> indices, llvm::ArrayRef<int64_t> dims,
+                  llvm::ArrayRef<int64_t> size) {
   Dims start;
   for (size_t d = 0; d < dims.size(); ++d) {
     int64_t at = integerAt(*indices[d], 0);
@@ -85,8 +88,8 @@ Tensor dynamicUpdateSlice(const Call& call) {
   int64_t base = 0;
   for (size_t d = 0; d < start.size(); ++d) base += start[d] * strides[d];
   const int width = hostBytes(out->element);
-  stridedCopy(update->dims, width, update->bytes.data(), rowMajorStrides(update->dims), out->bytes.data() + base * width,
-              strides);
+  stridedCopy(update->dims, width, update->bytes.data(), rowMajorStrides(update->dims),
+              out->bytes.data() + base * width, strides);
   return out;
 }
 
@@ -99,8 +102,8 @@ Tensor concatenated(const Call& call) {
   const int width = hostBytes(out->element);
   int64_t at = 0;
   for (const Tensor& t : call.in) {
-    stridedCopy(t->dims, width, t->bytes.data(), rowMajorStrides(t->dims), out->bytes.data() + at * strides[dim] * width,
-                strides);
+    stridedCopy(t->dims, width, t->bytes.data(), rowMajorStrides(t->dims),
+                out->bytes.data() + at * strides[dim] * width, strides);
     at += t->dims[dim];
   }
   return out;
@@ -116,7 +119,8 @@ Tensor reversed(const Tensor& in, llvm::ArrayRef<int64_t> dimensions) {
   Tensor out = makeTensor(in->element, in->dims);
   if (out->bytes.empty()) return out;
   const int width = hostBytes(in->element);
-  stridedCopy(in->dims, width, in->bytes.data() + base * width, from, out->bytes.data(), rowMajorStrides(in->dims));
+  stridedCopy(in->dims, width, in->bytes.data() + base * width, from, out->bytes.data(),
+              rowMajorStrides(in->dims));
   return out;
 }
 
@@ -158,15 +162,16 @@ Tensor bitcastBits(const Call& call) {
     if (in->bytes[f / 8] >> f % 8 & 1) out->bytes[t / 8] |= static_cast<uint8_t>(1u << t % 8);
   }
   if (isSigned(to) && to_bits < 8) {
-    for (uint8_t& byte : out->bytes) byte = static_cast<uint8_t>(static_cast<int8_t>(byte << (8 - to_bits)) >> (8 - to_bits));
+    for (uint8_t& byte : out->bytes)
+      byte = static_cast<uint8_t>(static_cast<int8_t>(byte << (8 - to_bits)) >> (8 - to_bits));
   }
   return out;
 }
 
 }  // namespace
 
-Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
-              llvm::ArrayRef<int64_t> interior) {
+Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> low,
+              llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior) {
   Dims dims, count = in->dims;
   for (int64_t d = 0; d < in->rank(); ++d)
     dims.push_back(in->dims[d] + low[d] + high[d] + std::max<int64_t>(in->dims[d] - 1, 0) * interior[d]);
@@ -180,7 +185,8 @@ Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> lo
   for (int64_t d = 0; d < in->rank(); ++d) {
     const int64_t step = interior[d] + 1;
     const int64_t first = low[d] >= 0 ? 0 : (-low[d] + step - 1) / step;
-    const int64_t end = std::min(in->dims[d], dims[d] - low[d] <= 0 ? 0 : (dims[d] - low[d] + step - 1) / step);
+    const int64_t end =
+        std::min(in->dims[d], dims[d] - low[d] <= 0 ? 0 : (dims[d] - low[d] + step - 1) / step);
     count[d] = std::max<int64_t>(0, end - first);
     from_base += first * from[d];
     to_base += (low[d] + first * step) * to[d];
@@ -188,50 +194,66 @@ Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> lo
   }
   const int width = hostBytes(in->element);
   if (std::find(count.begin(), count.end(), 0) != count.end()) return out;
-  stridedCopy(count, width, in->bytes.data() + from_base * width, from, out->bytes.data() + to_base * width, to);
+  stridedCopy(count, width, in->bytes.data() + from_base * width, from, out->bytes.data() + to_base * width,
+              to);
   return out;
 }
 
 Outcome movement(Call& call) {
   switch (call.opcode()) {
-    case Opcode::iota: return Tensors{iota(call, call.resultType().dims)};
-    case Opcode::broadcast: return Tensors{broadcastLeading(call)};
+    case Opcode::iota:
+      return Tensors{iota(call, call.resultType().dims)};
+    case Opcode::broadcast:
+      return Tensors{broadcastLeading(call)};
     case Opcode::broadcast_in_dim:
-      return Tensors{broadcastInDim(call.in[0], call.ints(AttrKey::broadcast_dimensions), call.resultType().dims)};
-    case Opcode::reshape: return Tensors{reshaped(std::move(call.in[0]), call.resultType().dims)};
-    case Opcode::transpose: return Tensors{transposed(call.in[0], call.ints(AttrKey::permutation))};
+      return Tensors{
+          broadcastInDim(call.in[0], call.ints(AttrKey::broadcast_dimensions), call.resultType().dims)};
+    case Opcode::reshape:
+      return Tensors{reshaped(std::move(call.in[0]), call.resultType().dims)};
+    case Opcode::transpose:
+      return Tensors{transposed(call.in[0], call.ints(AttrKey::permutation))};
     case Opcode::slice:
       return Tensors{sliced(call.in[0], call.ints(AttrKey::start_indices), call.ints(AttrKey::limit_indices),
                             call.ints(AttrKey::strides))};
-    case Opcode::dynamic_slice: return Tensors{dynamicSlice(call)};
-    case Opcode::dynamic_update_slice: return Tensors{dynamicUpdateSlice(call)};
+    case Opcode::dynamic_slice:
+      return Tensors{dynamicSlice(call)};
+    case Opcode::dynamic_update_slice:
+      return Tensors{dynamicUpdateSlice(call)};
     case Opcode::pad:
       return Tensors{padded(call.in[0], call.in[1]->bytes.data(), call.ints(AttrKey::edge_padding_low),
                             call.ints(AttrKey::edge_padding_high), call.ints(AttrKey::interior_padding))};
-    case Opcode::concatenate: return Tensors{concatenated(call)};
-    case Opcode::reverse: return Tensors{reversed(call.in[0], call.ints(AttrKey::dimensions))};
-    case Opcode::bitcast_convert: return Tensors{packsBits(call) ? bitcastBits(call) : bitcast(call)};
-    default: return unsupported(call, "here");
+    case Opcode::concatenate:
+      return Tensors{concatenated(call)};
+    case Opcode::reverse:
+      return Tensors{reversed(call.in[0], call.ints(AttrKey::dimensions))};
+    case Opcode::bitcast_convert:
+      return Tensors{packsBits(call) ? bitcastBits(call) : bitcast(call)};
+    default:
+      return unsupported(call, "here");
   }
 }
 
 Outcome dynamicShape(Call& call) {
   switch (call.opcode()) {
-    case Opcode::dynamic_iota: return Tensors{iota(call, integersOf(*call.in[0]))};
+    case Opcode::dynamic_iota:
+      return Tensors{iota(call, integersOf(*call.in[0]))};
     case Opcode::dynamic_broadcast_in_dim:
-      return Tensors{broadcastInDim(call.in[0], call.ints(AttrKey::broadcast_dimensions), integersOf(*call.in[1]))};
+      return Tensors{
+          broadcastInDim(call.in[0], call.ints(AttrKey::broadcast_dimensions), integersOf(*call.in[1]))};
     case Opcode::dynamic_reshape: {
       const Dims dims = integersOf(*call.in[1]);
       int64_t count = 1;
       for (int64_t d : dims) count *= d;
-      if (count != call.in[0]->numElements()) return badOperand(call, "the output shape has another number of elements");
+      if (count != call.in[0]->numElements())
+        return badOperand(call, "the output shape has another number of elements");
       return Tensors{reshaped(std::move(call.in[0]), dims)};
     }
     case Opcode::real_dynamic_slice:
-      return Tensors{sliced(call.in[0], integersOf(*call.in[1]), integersOf(*call.in[2]), integersOf(*call.in[3]))};
+      return Tensors{
+          sliced(call.in[0], integersOf(*call.in[1]), integersOf(*call.in[2]), integersOf(*call.in[3]))};
     case Opcode::dynamic_pad:
-      return Tensors{padded(call.in[0], call.in[1]->bytes.data(), integersOf(*call.in[2]), integersOf(*call.in[3]),
-                            integersOf(*call.in[4]))};
+      return Tensors{padded(call.in[0], call.in[1]->bytes.data(), integersOf(*call.in[2]),
+                            integersOf(*call.in[3]), integersOf(*call.in[4]))};
     case Opcode::get_dimension_size: {
       Tensor out = makeTensor(ElementType::kS32, {});
       *out->data<int32_t>() = static_cast<int32_t>(call.in[0]->dims[call.integer(AttrKey::dimension)]);
@@ -239,12 +261,14 @@ Outcome dynamicShape(Call& call) {
     }
     case Opcode::set_dimension_size: {
       const int64_t dim = call.integer(AttrKey::dimension), size = integerAt(*call.in[1], 0);
-      if (size < 0 || size > call.in[0]->dims[dim]) return badOperand(call, "the size lies outside the dimension");
+      if (size < 0 || size > call.in[0]->dims[dim])
+        return badOperand(call, "the size lies outside the dimension");
       Dims limit = call.in[0]->dims;
       limit[dim] = size;
       return Tensors{sliced(call.in[0], Dims(limit.size(), 0), limit, {})};
     }
-    default: return unsupported(call, "here");
+    default:
+      return unsupported(call, "here");
   }
 }
 

@@ -9,9 +9,14 @@ namespace tpu::eval {
 
 ElementType nativeType(ElementType type) {
   switch (type) {
-    case ElementType::kS2: case ElementType::kS4: return ElementType::kS8;
-    case ElementType::kU2: case ElementType::kU4: return ElementType::kU8;
-    default: return isFloat(type) && elementBits(type) <= 16 ? ElementType::kF32 : type;
+    case ElementType::kS2:
+    case ElementType::kS4:
+      return ElementType::kS8;
+    case ElementType::kU2:
+    case ElementType::kU4:
+      return ElementType::kU8;
+    default:
+      return isFloat(type) && elementBits(type) <= 16 ? ElementType::kF32 : type;
   }
 }
 

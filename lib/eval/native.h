@@ -1,6 +1,7 @@
 // The types that arithmetic is done in, and the way of the others to them and back.
 //
-// Floats of 16 bits or less are computed in f32 and rounded once; integers of 2 and 4 bits are computed in 8 and wrapped.
+// Floats of 16 bits or less are computed in f32 and rounded once; integers of 2 and 4 bits are computed in 8
+// and wrapped.
 #pragma once
 #include <cstdint>
 

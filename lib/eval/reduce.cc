@@ -1,5 +1,6 @@
-// Reductions. One op on one operand folds by a typed loop: partial sums over blocks of 64 joined pairwise, in the
-// type that arithmetic is done in, rounded once at the end. Any other region folds neighbours pairwise, whole vectors at a time.
+// Reductions. One op on one operand folds by a typed loop: partial sums over blocks of 64 joined pairwise, in
+// the type that arithmetic is done in, rounded once at the end. Any other region folds neighbours pairwise,
+// whole vectors at a time.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +12,7 @@
 namespace tpu::eval {
 namespace {
 
-constexpr int64_t kRun = 64;       // terms in one chain
+constexpr int64_t kRun = 64;        // terms in one chain
 constexpr int64_t kColumns = 1024;  // elements of a row handled together
 
 // An array seen as [outer, k, inner], k reduced.
@@ -103,19 +104,29 @@ T smaller(T x, T y) {
 
 template <class T>
 FoldFn foldOf(Opcode op) {
-  using W = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>>;
+  using W = std::conditional_t<std::is_floating_point_v<T>, T,
+                               std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>>;
   switch (op) {
     case Opcode::add:
-      return [](auto in, auto& s, auto out) { fold<T>(in, s, out, [](T x, T y) { return static_cast<T>(W(x) + W(y)); }); };
+      return [](auto in, auto& s, auto out) {
+        fold<T>(in, s, out, [](T x, T y) { return static_cast<T>(W(x) + W(y)); });
+      };
     case Opcode::multiply:
-      return [](auto in, auto& s, auto out) { fold<T>(in, s, out, [](T x, T y) { return static_cast<T>(W(x) * W(y)); }); };
-    case Opcode::maximum: return [](auto in, auto& s, auto out) { fold<T>(in, s, out, larger<T>); };
-    case Opcode::minimum: return [](auto in, auto& s, auto out) { fold<T>(in, s, out, smaller<T>); };
-    default: break;
+      return [](auto in, auto& s, auto out) {
+        fold<T>(in, s, out, [](T x, T y) { return static_cast<T>(W(x) * W(y)); });
+      };
+    case Opcode::maximum:
+      return [](auto in, auto& s, auto out) { fold<T>(in, s, out, larger<T>); };
+    case Opcode::minimum:
+      return [](auto in, auto& s, auto out) { fold<T>(in, s, out, smaller<T>); };
+    default:
+      break;
   }
   if constexpr (std::is_integral_v<T>) {
-    if (op == Opcode::and_) return [](auto in, auto& s, auto out) { fold<T>(in, s, out, [](T x, T y) { return T(x & y); }); };
-    if (op == Opcode::or_) return [](auto in, auto& s, auto out) { fold<T>(in, s, out, [](T x, T y) { return T(x | y); }); };
+    if (op == Opcode::and_)
+      return [](auto in, auto& s, auto out) { fold<T>(in, s, out, [](T x, T y) { return T(x & y); }); };
+    if (op == Opcode::or_)
+      return [](auto in, auto& s, auto out) { fold<T>(in, s, out, [](T x, T y) { return T(x | y); }); };
   }
   return nullptr;
 }
@@ -126,24 +137,35 @@ FoldFn findFold(Opcode op, ElementType native) {
       if (op == Opcode::add || op == Opcode::maximum) op = Opcode::or_;
       if (op == Opcode::multiply || op == Opcode::minimum) op = Opcode::and_;
       return foldOf<uint8_t>(op);
-    case ElementType::kU8: return foldOf<uint8_t>(op);
-    case ElementType::kS8: return foldOf<int8_t>(op);
-    case ElementType::kS16: return foldOf<int16_t>(op);
-    case ElementType::kU16: return foldOf<uint16_t>(op);
-    case ElementType::kS32: return foldOf<int32_t>(op);
-    case ElementType::kU32: return foldOf<uint32_t>(op);
-    case ElementType::kS64: return foldOf<int64_t>(op);
-    case ElementType::kU64: return foldOf<uint64_t>(op);
-    case ElementType::kF32: return foldOf<float>(op);
-    case ElementType::kF64: return foldOf<double>(op);
-    default: return nullptr;
+    case ElementType::kU8:
+      return foldOf<uint8_t>(op);
+    case ElementType::kS8:
+      return foldOf<int8_t>(op);
+    case ElementType::kS16:
+      return foldOf<int16_t>(op);
+    case ElementType::kU16:
+      return foldOf<uint16_t>(op);
+    case ElementType::kS32:
+      return foldOf<int32_t>(op);
+    case ElementType::kU32:
+      return foldOf<uint32_t>(op);
+    case ElementType::kS64:
+      return foldOf<int64_t>(op);
+    case ElementType::kU64:
+      return foldOf<uint64_t>(op);
+    case ElementType::kF32:
+      return foldOf<float>(op);
+    case ElementType::kF64:
+      return foldOf<double>(op);
+    default:
+      return nullptr;
   }
 }
 
 struct Plan {
   Folded shape;
-  Dims result;        // kept dims
-  Dims permutation;   // to make the reduced dims neighbours; empty when they are
+  Dims result;       // kept dims
+  Dims permutation;  // to make the reduced dims neighbours; empty when they are
 };
 
 Plan makePlan(const HostTensor& t, llvm::ArrayRef<int64_t> reduced) {
@@ -154,7 +176,8 @@ Plan makePlan(const HostTensor& t, llvm::ArrayRef<int64_t> reduced) {
     if (!llvm::is_contained(order, d)) kept.push_back(d);
   for (int64_t d : kept) plan.result.push_back(t.dims[d]);
   for (int64_t d : order) plan.shape.k *= t.dims[d];
-  const bool neighbours = order.empty() || order.back() - order.front() + 1 == static_cast<int64_t>(order.size());
+  const bool neighbours =
+      order.empty() || order.back() - order.front() + 1 == static_cast<int64_t>(order.size());
   for (int64_t d : kept) {
     int64_t& side = neighbours && !order.empty() && d > order.front() ? plan.shape.inner : plan.shape.outer;
     side *= t.dims[d];
@@ -178,7 +201,8 @@ Tensor rowsFirst(const Tensor& t, llvm::ArrayRef<int64_t> reduced) {
 Tensor everySecond(const HostTensor& t, int64_t first, int64_t count, int64_t width) {
   Tensor out = makeTensor(t.element, {count * width});
   const int bytes = hostBytes(t.element);
-  stridedCopy({count, width}, bytes, t.bytes.data() + first * width * bytes, {2 * width, 1}, out->bytes.data(), {width, 1});
+  stridedCopy({count, width}, bytes, t.bytes.data() + first * width * bytes, {2 * width, 1},
+              out->bytes.data(), {width, 1});
   return out;
 }
 
@@ -187,7 +211,8 @@ Tensor joinRows(const Tensor& a, const HostTensor& whole, int64_t from_element) 
   Tensor out = makeTensor(a->element, {a->numElements() + rest});
   const size_t bytes = hostBytes(a->element);
   std::copy(a->bytes.begin(), a->bytes.end(), out->bytes.begin());
-  std::copy(whole.bytes.begin() + from_element * bytes, whole.bytes.end(), out->bytes.begin() + a->bytes.size());
+  std::copy(whole.bytes.begin() + from_element * bytes, whole.bytes.end(),
+            out->bytes.begin() + a->bytes.size());
   return out;
 }
 

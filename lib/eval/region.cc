@@ -1,5 +1,6 @@
-// Regions on scalars (the bodies of reduce, sort, scatter and their kin) applied to whole vectors at once: every op of
-// such a region is elementwise, so the region runs once per step of the algorithm instead of once per element.
+// Regions on scalars (the bodies of reduce, sort, scatter and their kin) applied to whole vectors at once:
+// every op of such a region is elementwise, so the region runs once per step of the algorithm instead of once
+// per element.
 #include "llvm/ADT/DenseMap.h"
 #include "tpu/eval/literal.h"
 #include "values.h"
@@ -18,7 +19,9 @@ class BatchRun {
       llvm::SmallVector<Tensor, 4> in;
       for (hlo::ValueId v : call_.module.op(id).operands) {
         Tensor t = lookUp(v);
-        if (!t) return fail(Code::kEvalUnsupported, call_.loc(), "a region uses a value that is not available here");
+        if (!t)
+          return fail(Code::kEvalUnsupported, call_.loc(),
+                      "a region uses a value that is not available here");
         in.push_back(std::move(t));
       }
       if (call_.module.op(id).opcode == Opcode::return_) return Tensors(in.begin(), in.end());
@@ -43,15 +46,18 @@ class BatchRun {
     const Opcode op = inner.opcode();
     if (op == Opcode::constant) return Tensors{splatTo(literalTensor(call_.module, id), {length_})};
     if (op == Opcode::call || op == Opcode::composite) {
-      const llvm::StringRef name = call_.module.getString(id, op == Opcode::call ? AttrKey::callee : AttrKey::decomposition);
+      const llvm::StringRef name =
+          call_.module.getString(id, op == Opcode::call ? AttrKey::callee : AttrKey::decomposition);
       const hlo::FuncId callee = call_.module.findFunc(name);
       if (!callee) return badOperand(inner, "no function '" + name + "'");
       return run(call_.module.func(callee).body, in);
     }
     if (hlo::hasTrait(op, hlo::kElementwise) || op == Opcode::bitcast_convert) return runKernel(inner);
     // Scalars to scalars.
-    const bool scalars = llvm::all_of(inner.op().results, [&](hlo::ValueId v) { return call_.module.typeOf(v).rank() == 0; });
-    if (scalars && (op == Opcode::reshape || op == Opcode::broadcast_in_dim || op == Opcode::optimization_barrier))
+    const bool scalars =
+        llvm::all_of(inner.op().results, [&](hlo::ValueId v) { return call_.module.typeOf(v).rank() == 0; });
+    if (scalars &&
+        (op == Opcode::reshape || op == Opcode::broadcast_in_dim || op == Opcode::optimization_barrier))
       return Tensors(in.begin(), in.end());
     return unsupported(inner, "inside the region of " + call_.name());
   }

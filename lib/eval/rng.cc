@@ -1,7 +1,7 @@
-// rng_bit_generator: Threefry-2x32 (20 rounds) and Philox-4x32 (10 rounds), Salmon et al., "Parallel random numbers: as
-// easy as 1, 2, 3" (2011). The state is u64: the key, then the counter (one word for Threefry, two for Philox). How counters map
-// to elements follows XLA, so that a program draws the same bits as on its own platform; DEFAULT means Threefry, or Philox for a
-// state of three words.
+// rng_bit_generator: Threefry-2x32 (20 rounds) and Philox-4x32 (10 rounds), Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3" (2011). The state is u64: the key, then the counter (one word for Threefry,
+// two for Philox). How counters map to elements follows XLA, so that a program draws the same bits as on its
+// own platform; DEFAULT means Threefry, or Philox for a state of three words.
 #include <array>
 #include <cstring>
 
@@ -95,7 +95,8 @@ Outcome randomBits(Call& call) {
   const ElementType element = call.resultElement(1);
   const Dims dims = call.resultType(1).dims;
   const int width = hostBytes(element);
-  if (elementBits(element) < 8 || width > 8) return unsupported(call, llvm::Twine("on ") + elementTypeName(element));
+  if (elementBits(element) < 8 || width > 8)
+    return unsupported(call, llvm::Twine("on ") + elementTypeName(element));
   Tensor out = makeTensor(element, dims);
   const int64_t n = out->numElements(), drawn = width == 8 ? 2 * n : n;
   std::vector<uint32_t> bits(drawn);

@@ -1,7 +1,8 @@
 // Sorting by any comparator region, and top_k.
 //
-// A merge sort in lock step: in every pass each element finds its place in the neighbouring run by binary search, and all
-// elements make their comparison of one search step together, so that the comparator runs on whole vectors. Stable always.
+// A merge sort in lock step: in every pass each element finds its place in the neighbouring run by binary
+// search, and all elements make their comparison of one search step together, so that the comparator runs on
+// whole vectors. Stable always.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +20,8 @@ struct Rows {
 
 class MergeSort {
  public:
-  MergeSort(Call& call, llvm::ArrayRef<Tensor> operands, Rows shape) : call_(call), operands_(operands), shape_(shape) {
+  MergeSort(Call& call, llvm::ArrayRef<Tensor> operands, Rows shape)
+      : call_(call), operands_(operands), shape_(shape) {
     const hlo::Region& r = call.module.region(call.region());
     used_.resize(r.args.size());
     for (hlo::OpId op : r.ops)
@@ -66,7 +68,8 @@ class MergeSort {
       for (int64_t i = 0; i < total; ++i) {
         if (low[i] >= high[i]) continue;
         const int64_t middle = (low[i] + high[i]) / 2;
-        // Left elements come after the right ones that are less; right ones after the left ones that are not greater.
+        // Left elements come after the right ones that are less; right ones after the left ones that are not
+        // greater.
         if (left[i] ? result[i] : !result[i]) {
           low[i] = middle + 1;
         } else {
@@ -179,7 +182,8 @@ Outcome topK(Call& call) {
     });
     for (int64_t i = 0; i < k; ++i) {
       indices->data<int32_t>()[r * k + i] = order[i];
-      std::copy_n(in->bytes.data() + (r * n + order[i]) * width, width, values->bytes.data() + (r * k + i) * width);
+      std::copy_n(in->bytes.data() + (r * n + order[i]) * width, width,
+                  values->bytes.data() + (r * k + i) * width);
     }
   }
   return Tensors{values, indices};

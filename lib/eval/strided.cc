@@ -1,4 +1,5 @@
-// Copies between strided arrays: transposes, broadcasts, slices, pads and concatenations are all this one loop.
+// Copies between strided arrays: transposes, broadcasts, slices, pads and concatenations are all this one
+// loop.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +23,8 @@ llvm::SmallVector<Loop, 6> simplify(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] == 1) continue;
     const Loop next{dims[d], from[d], to[d]};
-    if (!loops.empty() && loops.back().from == next.from * next.size && loops.back().to == next.to * next.size) {
+    if (!loops.empty() && loops.back().from == next.from * next.size &&
+        loops.back().to == next.to * next.size) {
       loops.back() = {loops.back().size * next.size, next.from, next.to};
     } else {
       loops.push_back(next);
@@ -81,16 +83,21 @@ void copyAs(llvm::SmallVector<Loop, 6> loops, const uint8_t* from, uint8_t* to) 
 
 }  // namespace
 
-void stridedCopy(llvm::ArrayRef<int64_t> dims, int width, const uint8_t* from, llvm::ArrayRef<int64_t> from_strides,
-                 uint8_t* to, llvm::ArrayRef<int64_t> to_strides) {
+void stridedCopy(llvm::ArrayRef<int64_t> dims, int width, const uint8_t* from,
+                 llvm::ArrayRef<int64_t> from_strides, uint8_t* to, llvm::ArrayRef<int64_t> to_strides) {
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
   const auto loops = simplify(dims, from_strides, to_strides);
   switch (width) {
-    case 1: return copyAs<uint8_t>(loops, from, to);
-    case 2: return copyAs<uint16_t>(loops, from, to);
-    case 4: return copyAs<uint32_t>(loops, from, to);
-    case 8: return copyAs<uint64_t>(loops, from, to);
-    default: return copyAs<Bytes16>(loops, from, to);
+    case 1:
+      return copyAs<uint8_t>(loops, from, to);
+    case 2:
+      return copyAs<uint16_t>(loops, from, to);
+    case 4:
+      return copyAs<uint32_t>(loops, from, to);
+    case 8:
+      return copyAs<uint64_t>(loops, from, to);
+    default:
+      return copyAs<Bytes16>(loops, from, to);
   }
 }
 

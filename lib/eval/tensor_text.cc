@@ -65,8 +65,9 @@ std::string numberText(ElementType element, double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char buffer[40];
   // The shortest text for the type: narrower floats print as the f32 they are.
-  const auto end = element == ElementType::kF64 ? std::to_chars(buffer, buffer + sizeof(buffer), value).ptr
-                                                : std::to_chars(buffer, buffer + sizeof(buffer), static_cast<float>(value)).ptr;
+  const auto end = element == ElementType::kF64
+                       ? std::to_chars(buffer, buffer + sizeof(buffer), value).ptr
+                       : std::to_chars(buffer, buffer + sizeof(buffer), static_cast<float>(value)).ptr;
   return std::string(buffer, end);
 }
 
@@ -116,7 +117,8 @@ llvm::Expected<HostTensor> parseTensorType(llvm::StringRef text) {
   bool fine = element.has_value();
   for (llvm::StringRef part : llvm::ArrayRef(parts).drop_back()) {
     int64_t dim = 0;
-    fine = fine && !part.getAsInteger(10, dim) && dim >= 0 && !__builtin_mul_overflow(count, dim, &count) && count < int64_t{1} << 40;
+    fine = fine && !part.getAsInteger(10, dim) && dim >= 0 && !__builtin_mul_overflow(count, dim, &count) &&
+           count < int64_t{1} << 40;
     dims.push_back(dim);
   }
   if (!fine) return bad("'" + text + "' is not a type such as 2x3xf32");
@@ -142,7 +144,9 @@ llvm::Expected<HostTensor> parseTensor(llvm::StringRef text,
     return bad(type + " has " + llvm::Twine(n) + " elements, " + llvm::Twine(given) + " values were given");
   const int width = hostBytes(tensor->element);
   for (int64_t i = 0; i < n; ++i)
-    if (llvm::Error e = parseElement(parts[given == 1 ? 0 : i], tensor->element, tensor->bytes.data() + i * width)) return e;
+    if (llvm::Error e =
+            parseElement(parts[given == 1 ? 0 : i], tensor->element, tensor->bytes.data() + i * width))
+      return e;
   return tensor;
 }
 
@@ -154,9 +158,12 @@ HostTensor drawTensor(ElementType element, llvm::ArrayRef<int64_t> dims, uint64_
   const int64_t n = shape.numElements() * per_element;
   const auto draw = [&](int64_t i) { return mix(base + static_cast<uint64_t>(i)); };
   if (floats) {
-    const ElementType half = element == ElementType::kC64 ? ElementType::kF32 : element == ElementType::kC128 ? ElementType::kF64 : element;
+    const ElementType half = element == ElementType::kC64    ? ElementType::kF32
+                             : element == ElementType::kC128 ? ElementType::kF64
+                                                             : element;
     Tensor wide = makeTensor(ElementType::kF64, {n});
-    for (int64_t i = 0; i < n; ++i) wide->data<double>()[i] = static_cast<double>(draw(i) >> 40) * 0x1p-23 - 1.0;
+    for (int64_t i = 0; i < n; ++i)
+      wide->data<double>()[i] = static_cast<double>(draw(i) >> 40) * 0x1p-23 - 1.0;
     HostTensor out = *convertTo(wide, half);
     out.element = element;
     out.dims.assign(dims.begin(), dims.end());
@@ -177,9 +184,11 @@ std::string elementText(const HostTensor& t, int64_t i) {
   if (t.element == ElementType::kU64) return std::to_string(static_cast<uint64_t>(integerAt(t, i)));
   if (isInteger(t.element)) return std::to_string(integerAt(t, i));
   if (t.element == ElementType::kC64)
-    return numberText(ElementType::kF32, t.data<std::array<float, 2>>()[i][0]) + ":" + numberText(ElementType::kF32, t.data<std::array<float, 2>>()[i][1]);
+    return numberText(ElementType::kF32, t.data<std::array<float, 2>>()[i][0]) + ":" +
+           numberText(ElementType::kF32, t.data<std::array<float, 2>>()[i][1]);
   if (t.element == ElementType::kC128)
-    return numberText(ElementType::kF64, t.data<std::array<double, 2>>()[i][0]) + ":" + numberText(ElementType::kF64, t.data<std::array<double, 2>>()[i][1]);
+    return numberText(ElementType::kF64, t.data<std::array<double, 2>>()[i][0]) + ":" +
+           numberText(ElementType::kF64, t.data<std::array<double, 2>>()[i][1]);
   return numberText(t.element, toDouble(t, i));
 }
 
@@ -211,7 +220,9 @@ std::string tensorSummary(const HostTensor& t) {
     high = std::fmax(high, x);
     sum += x;
   }
-  if (nans < n) text += " min " + shortNumber(low) + " max " + shortNumber(high) + " mean " + shortNumber(sum / static_cast<double>(n - nans));
+  if (nans < n)
+    text += " min " + shortNumber(low) + " max " + shortNumber(high) + " mean " +
+            shortNumber(sum / static_cast<double>(n - nans));
   if (nans) text += ", " + std::to_string(nans) + (nans == 1 ? " NaN" : " NaNs");
   return text;
 }

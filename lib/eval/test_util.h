@@ -27,8 +27,12 @@ HostTensor tensorOf(ElementType element, llvm::ArrayRef<int64_t> dims, const std
   std::copy(values.begin(), values.end(), t.data<T>());
   return t;
 }
-inline HostTensor f32(llvm::ArrayRef<int64_t> dims, const std::vector<float>& v) { return tensorOf(ElementType::kF32, dims, v); }
-inline HostTensor s32(llvm::ArrayRef<int64_t> dims, const std::vector<int32_t>& v) { return tensorOf(ElementType::kS32, dims, v); }
+inline HostTensor f32(llvm::ArrayRef<int64_t> dims, const std::vector<float>& v) {
+  return tensorOf(ElementType::kF32, dims, v);
+}
+inline HostTensor s32(llvm::ArrayRef<int64_t> dims, const std::vector<int32_t>& v) {
+  return tensorOf(ElementType::kS32, dims, v);
+}
 
 template <class T>
 std::vector<T> valuesOf(const HostTensor& t) {

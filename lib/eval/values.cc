@@ -16,7 +16,8 @@ llvm::Error badOperand(const Call& call, const llvm::Twine& what) {
 int64_t integerAt(const HostTensor& t, int64_t i) {
   const uint8_t* p = t.bytes.data() + i * hostBytes(t.element);
   switch (hostBytes(t.element)) {
-    case 1: return isSigned(t.element) ? static_cast<int8_t>(*p) : *p;
+    case 1:
+      return isSigned(t.element) ? static_cast<int8_t>(*p) : *p;
     case 2: {
       uint16_t v;
       std::memcpy(&v, p, 2);

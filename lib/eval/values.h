@@ -21,12 +21,12 @@ Tensor reshaped(Tensor t, llvm::ArrayRef<int64_t> dims);
 Tensor transposed(const Tensor& t, llvm::ArrayRef<int64_t> permutation);
 
 /// stablehlo.pad; `value` is the bytes of one element.
-Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high,
-              llvm::ArrayRef<int64_t> interior);
+Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> low,
+              llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior);
 
 /// Copies dims[...] elements of `width` bytes between strided arrays (strides in elements).
-void stridedCopy(llvm::ArrayRef<int64_t> dims, int width, const uint8_t* from, llvm::ArrayRef<int64_t> from_strides,
-                 uint8_t* to, llvm::ArrayRef<int64_t> to_strides);
+void stridedCopy(llvm::ArrayRef<int64_t> dims, int width, const uint8_t* from,
+                 llvm::ArrayRef<int64_t> from_strides, uint8_t* to, llvm::ArrayRef<int64_t> to_strides);
 
 /// The one op of a region that is just `op(arg0, arg1)`, when it is.
 std::optional<Opcode> singleOp(const hlo::Module& module, hlo::RegionId region);

@@ -1,5 +1,5 @@
-// reduce_window and select_and_scatter: for every offset inside the window, one strided slice of the padded operand holds that element
-// of all windows, so a window of w elements is w vector steps.
+// reduce_window and select_and_scatter: for every offset inside the window, one strided slice of the padded
+// operand holds that element of all windows, so a window of w elements is w vector steps.
 #include <algorithm>
 #include <numeric>
 
@@ -59,7 +59,8 @@ Tensor slicePerWindow(const HostTensor& padded, const Window& w, const Dims& at)
   }
   Tensor out = makeTensor(padded.element, w.result);
   const int width = hostBytes(padded.element);
-  stridedCopy(w.result, width, padded.bytes.data() + base * width, from, out->bytes.data(), rowMajorStrides(w.result));
+  stridedCopy(w.result, width, padded.bytes.data() + base * width, from, out->bytes.data(),
+              rowMajorStrides(w.result));
   out->dims.assign({out->numElements()});
   return out;
 }
@@ -116,7 +117,8 @@ Outcome reduceWindow(Call& call) {
 
 namespace {
 
-// For every window the flat index of the element that the select region keeps; -1 where the window holds only padding.
+// For every window the flat index of the element that the select region keeps; -1 where the window holds only
+// padding.
 llvm::Expected<std::vector<int64_t>> selected(Call& call, const Window& w) {
   const HostTensor& operand = *call.in[0];
   const int64_t count = product(w.result), width = hostBytes(operand.element);
@@ -135,10 +137,12 @@ llvm::Expected<std::vector<int64_t>> selected(Call& call, const Window& w) {
         flat += x * strides[d];
       }
       at[i] = flat < 0 ? -1 : flat;
-      if (flat >= 0) std::copy_n(operand.bytes.data() + flat * width, width, candidate->bytes.data() + i * width);
+      if (flat >= 0)
+        std::copy_n(operand.bytes.data() + flat * width, width, candidate->bytes.data() + i * width);
       ++i;
     } while (next(index, w.result));
-    llvm::SmallVector<Tensor, 2> args{std::make_shared<HostTensor>(*best), std::make_shared<HostTensor>(*candidate)};
+    llvm::SmallVector<Tensor, 2> args{std::make_shared<HostTensor>(*best),
+                                      std::make_shared<HostTensor>(*candidate)};
     Outcome keep = runBatched(call, call.region(0), args);
     if (!keep) return keep.takeError();
     for (int64_t j = 0; j < count; ++j) {
@@ -156,7 +160,8 @@ Outcome selectAndScatter(Call& call) {
   const Window w = windowOf(call, *call.in[0]);
   const ElementType element = call.in[2]->element;
   Tensor source = call.in[1], out = splatTo(call.in[2], call.in[0]->dims);
-  if (product(w.result) != source->numElements()) return badOperand(call, "the source has another shape than the windows");
+  if (product(w.result) != source->numElements())
+    return badOperand(call, "the source has another shape than the windows");
   if (source->numElements() == 0) return Tensors{out};
   auto targets = selected(call, w);
   if (!targets) return targets.takeError();

@@ -27,8 +27,8 @@ llvm::Error parseDescr(llvm::StringRef header, llvm::StringRef where, FileArray&
   const llvm::StringRef whole = descr;
   if (descr.consume_front(">")) return bad(where, "big-endian elements ('" + whole + "') are not read");
   if (!descr.empty() && llvm::StringRef("<|=").contains(descr.front())) descr = descr.drop_front();
-  if (descr.empty() || !llvm::StringRef("biufcV").contains(descr.front()) || descr.drop_front().getAsInteger(10, out.width) ||
-      !llvm::is_contained({1, 2, 4, 8, 16}, out.width))
+  if (descr.empty() || !llvm::StringRef("biufcV").contains(descr.front()) ||
+      descr.drop_front().getAsInteger(10, out.width) || !llvm::is_contained({1, 2, 4, 8, 16}, out.width))
     return bad(where, "elements of type '" + whole + "' are not read");
   out.kind = descr.front();
   return llvm::Error::success();
@@ -67,7 +67,8 @@ std::string descrOf(ElementType element) {
   const int width = hostBytes(element);
   if (element == ElementType::kPred) return "|b1";
   if (elementBits(element) < 8) return "|V1";
-  if (isFloat(element) && element != ElementType::kF16 && element != ElementType::kF32 && element != ElementType::kF64)
+  if (isFloat(element) && element != ElementType::kF16 && element != ElementType::kF32 &&
+      element != ElementType::kF64)
     return "|V" + std::to_string(width);
   const char kind = isFloat(element) ? 'f' : isComplex(element) ? 'c' : isSigned(element) ? 'i' : 'u';
   return (width == 1 ? "|" : "<") + std::string(1, kind) + std::to_string(width);
@@ -80,7 +81,8 @@ llvm::Expected<FileArray> readNpy(llvm::StringRef bytes, llvm::StringRef where) 
   const uint8_t major = static_cast<uint8_t>(bytes[6]);
   size_t begin = 10, length = static_cast<uint8_t>(bytes[8]) | static_cast<uint8_t>(bytes[9]) << 8;
   if (major > 1) {
-    if (major > 3 || bytes.size() < 12) return bad(where, ".npy version " + llvm::Twine(major) + " is not read");
+    if (major > 3 || bytes.size() < 12)
+      return bad(where, ".npy version " + llvm::Twine(major) + " is not read");
     uint32_t wide;
     std::memcpy(&wide, bytes.data() + 8, 4);
     begin = 12;
@@ -93,10 +95,12 @@ llvm::Expected<FileArray> readNpy(llvm::StringRef bytes, llvm::StringRef where) 
   if (llvm::Error e = parseShape(header, where, out)) return e;
   uint64_t want = static_cast<uint64_t>(out.width);
   for (int64_t d : out.dims)
-    if (__builtin_mul_overflow(want, static_cast<uint64_t>(d), &want)) return bad(where, "the shape is too large");
+    if (__builtin_mul_overflow(want, static_cast<uint64_t>(d), &want))
+      return bad(where, "the shape is too large");
   const llvm::StringRef data = bytes.substr(begin + length);
   if (data.size() != want)
-    return bad(where, describe(out) + " needs " + llvm::Twine(want) + " bytes of data, the file has " + llvm::Twine(data.size()));
+    return bad(where, describe(out) + " needs " + llvm::Twine(want) + " bytes of data, the file has " +
+                          llvm::Twine(data.size()));
   out.bytes.assign(data.begin(), data.end());
   if (valueOf(header, "fortran_order").starts_with("True")) toRowMajor(out);
   return out;
@@ -105,7 +109,9 @@ llvm::Expected<FileArray> readNpy(llvm::StringRef bytes, llvm::StringRef where) 
 std::string writeNpy(const HostTensor& tensor) {
   std::string header = "{'descr': '" + descrOf(tensor.element) + "', 'fortran_order': False, 'shape': (";
   for (size_t d = 0; d < tensor.dims.size(); ++d)
-    header += std::to_string(tensor.dims[d]) + (d + 1 < tensor.dims.size() ? ", " : tensor.dims.size() == 1 ? "," : "");
+    header += std::to_string(tensor.dims[d]) + (d + 1 < tensor.dims.size() ? ", "
+                                                : tensor.dims.size() == 1  ? ","
+                                                                           : "");
   header += "), }";
   const size_t unpadded = 10 + header.size() + 1;
   header.append((64 - unpadded % 64) % 64, ' ');

@@ -13,16 +13,20 @@ std::optional<ElementType> namedType(const FileArray& a) {
     return a.width == 1 ? one : a.width == 2 ? two : a.width == 4 ? four : eight;
   };
   switch (a.kind) {
-    case 'b': return ElementType::kPred;
-    case 'i': return pick(ElementType::kS8, ElementType::kS16, ElementType::kS32, ElementType::kS64);
-    case 'u': return pick(ElementType::kU8, ElementType::kU16, ElementType::kU32, ElementType::kU64);
+    case 'b':
+      return ElementType::kPred;
+    case 'i':
+      return pick(ElementType::kS8, ElementType::kS16, ElementType::kS32, ElementType::kS64);
+    case 'u':
+      return pick(ElementType::kU8, ElementType::kU16, ElementType::kU32, ElementType::kU64);
     case 'f':
       if (a.width < 2 || a.width > 8) return std::nullopt;
       return pick(ElementType::kF16, ElementType::kF16, ElementType::kF32, ElementType::kF64);
     case 'c':
       if (a.width < 8) return std::nullopt;
       return a.width == 8 ? ElementType::kC64 : ElementType::kC128;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -32,14 +36,17 @@ std::string shapeText(llvm::ArrayRef<int64_t> dims) {
   return text + "]";
 }
 
-bool isInteger(const FileArray& a) { return a.element ? tpu::isInteger(*a.element) : a.kind == 'i' || a.kind == 'u'; }
+bool isInteger(const FileArray& a) {
+  return a.element ? tpu::isInteger(*a.element) : a.kind == 'i' || a.kind == 'u';
+}
 
 // 2- and 4-bit integers stand one to a byte, the signed ones sign-extended.
 bool fitsNarrow(const FileArray& a, ElementType element) {
   const int bits = elementBits(element);
   for (uint8_t byte : a.bytes) {
     const int value = isSigned(element) ? static_cast<int8_t>(byte) : byte;
-    if (isSigned(element) ? value < -(1 << (bits - 1)) || value >= 1 << (bits - 1) : value >= 1 << bits) return false;
+    if (isSigned(element) ? value < -(1 << (bits - 1)) || value >= 1 << (bits - 1) : value >= 1 << bits)
+      return false;
   }
   return true;
 }
@@ -59,11 +66,13 @@ llvm::Expected<HostTensor> toTensor(FileArray a, ElementType element, bool bits,
   const bool narrow = tpu::isInteger(element) && elementBits(element) < 8;
   const bool raw = a.kind == 'V' && !a.element && a.width <= 2 && (isFloat(element) || narrow);
   const bool as_bits = bits && isInteger(a);
-  bool fits = a.width == hostBytes(element) && (namedType(a) == element || raw || as_bits || (narrow && isInteger(a)));
+  bool fits = a.width == hostBytes(element) &&
+              (namedType(a) == element || raw || as_bits || (narrow && isInteger(a)));
   if (!fits)
-    return fail(Code::kBadArray, "",
-                what + ": the file holds " + describe(a) + ", the program takes " + describe(element, a.dims) +
-                    (a.width == hostBytes(element) && isInteger(a) ? " (bits@FILE takes integers as raw bits)" : ""));
+    return fail(
+        Code::kBadArray, "",
+        what + ": the file holds " + describe(a) + ", the program takes " + describe(element, a.dims) +
+            (a.width == hostBytes(element) && isInteger(a) ? " (bits@FILE takes integers as raw bits)" : ""));
   if (narrow && !fitsNarrow(a, element))
     return fail(Code::kBadArray, "", what + ": a value does not fit " + elementTypeName(element));
   HostTensor out;

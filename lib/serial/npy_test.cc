@@ -42,11 +42,14 @@ TEST(ArrayFile, WritesWhatNumpyWrites) {
   const std::string text = writeNpy(t);
   EXPECT_EQ(text.substr(10, 55), "{'descr': '<f4', 'fortran_order': False, 'shape': (3,),");
   EXPECT_EQ(text.size(), 128u + 12u);
-  EXPECT_NE(writeNpy(HostTensor(ElementType::kBF16, {})).find("'|V2', 'fortran_order': False, 'shape': ()"), std::string::npos);
+  EXPECT_NE(writeNpy(HostTensor(ElementType::kBF16, {})).find("'|V2', 'fortran_order': False, 'shape': ()"),
+            std::string::npos);
 }
 
 TEST(ArrayFile, ReadsFortranOrder) {
-  auto a = readNpy(npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", std::string("\0\3\1\4\2\5", 6)), "f");
+  auto a = readNpy(
+      npy("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", std::string("\0\3\1\4\2\5", 6)),
+      "f");
   ASSERT_TRUE(static_cast<bool>(a));
   EXPECT_EQ(a->bytes, (std::vector<uint8_t>{0, 1, 2, 3, 4, 5}));
 }
@@ -67,14 +70,16 @@ TEST(ArrayFile, ArchivesKeepNamesAndBytes) {
 // Made by numpy.savez_compressed: x = uint8 [7, 7, 7, 7].
 TEST(ArrayFile, ReadsDeflatedEntries) {
   static const unsigned char kZip[] = {
-      80, 75, 3, 4, 20, 0, 0, 0, 8, 0, 0, 0, 33, 0, 115, 119, 158, 187, 71, 0, 0, 0, 132, 0, 0, 0, 5, 0, 20, 0,
-      120, 46, 110, 112, 121, 1, 0, 16, 0, 132, 0, 0, 0, 0, 0, 0, 0, 71, 0, 0, 0, 0, 0, 0, 0, 155, 236, 23, 234,
-      27, 16, 201, 200, 80, 198, 80, 173, 158, 146, 90, 156, 92, 164, 110, 165, 160, 94, 83, 106, 168, 174, 163,
-      160, 158, 150, 95, 84, 82, 148, 152, 23, 159, 95, 148, 146, 10, 18, 119, 75, 204, 41, 78, 5, 138, 23, 103,
-      36, 22, 164, 2, 249, 26, 38, 58, 154, 58, 10, 181, 10, 20, 0, 46, 118, 32, 0, 0, 80, 75, 1, 2, 20, 3, 20, 0,
-      0, 0, 8, 0, 0, 0, 33, 0, 115, 119, 158, 187, 71, 0, 0, 0, 132, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      128, 1, 0, 0, 0, 0, 120, 46, 110, 112, 121, 80, 75, 5, 6, 0, 0, 0, 0, 1, 0, 1, 0, 51, 0, 0, 0, 126, 0, 0, 0,
-      0, 0};
+      80,  75,  3,   4,   20,  0,   0,   0,   8,   0,   0,   0,   33,  0,   115, 119, 158, 187, 71,  0,
+      0,   0,   132, 0,   0,   0,   5,   0,   20,  0,   120, 46,  110, 112, 121, 1,   0,   16,  0,   132,
+      0,   0,   0,   0,   0,   0,   0,   71,  0,   0,   0,   0,   0,   0,   0,   155, 236, 23,  234, 27,
+      16,  201, 200, 80,  198, 80,  173, 158, 146, 90,  156, 92,  164, 110, 165, 160, 94,  83,  106, 168,
+      174, 163, 160, 158, 150, 95,  84,  82,  148, 152, 23,  159, 95,  148, 146, 10,  18,  119, 75,  204,
+      41,  78,  5,   138, 23,  103, 36,  22,  164, 2,   249, 26,  38,  58,  154, 58,  10,  181, 10,  20,
+      0,   46,  118, 32,  0,   0,   80,  75,  1,   2,   20,  3,   20,  0,   0,   0,   8,   0,   0,   0,
+      33,  0,   115, 119, 158, 187, 71,  0,   0,   0,   132, 0,   0,   0,   5,   0,   0,   0,   0,   0,
+      0,   0,   0,   0,   0,   0,   128, 1,   0,   0,   0,   0,   120, 46,  110, 112, 121, 80,  75,  5,
+      6,   0,   0,   0,   0,   1,   0,   1,   0,   51,  0,   0,   0,   126, 0,   0,   0,   0,   0};
   auto z = readNpz(llvm::StringRef(reinterpret_cast<const char*>(kZip), sizeof(kZip)), "z.npz");
   ASSERT_TRUE(static_cast<bool>(z)) << messageOf(z.takeError());
   EXPECT_EQ(z->front().name, "x");
@@ -87,23 +92,31 @@ TEST(ArrayFile, BitsAndNarrowIntegers) {
   auto bf16 = toTensor(file(raw), ElementType::kBF16, true, "input 0");
   ASSERT_TRUE(static_cast<bool>(bf16));
   EXPECT_EQ(bf16->bytes, raw.bytes);
-  EXPECT_EQ(messageOf(toTensor(file(raw), ElementType::kBF16, false, "input 0").takeError()),
-            "input 0: the file holds u16[4], the program takes bf16[4] (bits@FILE takes integers as raw bits)");
+  EXPECT_EQ(
+      messageOf(toTensor(file(raw), ElementType::kBF16, false, "input 0").takeError()),
+      "input 0: the file holds u16[4], the program takes bf16[4] (bits@FILE takes integers as raw bits)");
   HostTensor bytes(ElementType::kS8, {2});
   bytes.bytes = {0xf8, 7};
   EXPECT_TRUE(static_cast<bool>(toTensor(file(bytes), ElementType::kS4, false, "x")));
   bytes.bytes = {8, 7};
-  EXPECT_EQ(messageOf(toTensor(file(bytes), ElementType::kS4, false, "x").takeError()), "x: a value does not fit s4");
+  EXPECT_EQ(messageOf(toTensor(file(bytes), ElementType::kS4, false, "x").takeError()),
+            "x: a value does not fit s4");
 }
 
 TEST(ArrayFile, RefusesWhatItCannotRead) {
   EXPECT_EQ(messageOf(readNpy("hello world", "f").takeError()), "not a .npy file");
-  EXPECT_EQ(messageOf(readNpy(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "abcd"), "f").takeError()),
-            "big-endian elements ('>f4') are not read");
-  EXPECT_EQ(messageOf(readNpy(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abcd"), "f").takeError()),
-            "f32[2] needs 8 bytes of data, the file has 4");
-  EXPECT_EQ(messageOf(readNpz("PK\3\4", "f").takeError()), "the archive has no directory; it may be truncated");
-  EXPECT_EQ(messageOf(readSafetensors(std::string("\xff\0\0\0\0\0\0\0{}", 10), "f").takeError()), "the header is truncated");
+  EXPECT_EQ(
+      messageOf(
+          readNpy(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "abcd"), "f").takeError()),
+      "big-endian elements ('>f4') are not read");
+  EXPECT_EQ(
+      messageOf(
+          readNpy(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "abcd"), "f").takeError()),
+      "f32[2] needs 8 bytes of data, the file has 4");
+  EXPECT_EQ(messageOf(readNpz("PK\3\4", "f").takeError()),
+            "the archive has no directory; it may be truncated");
+  EXPECT_EQ(messageOf(readSafetensors(std::string("\xff\0\0\0\0\0\0\0{}", 10), "f").takeError()),
+            "the header is truncated");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// .npz: a zip archive of .npy files. Entries are found through the central directory; stored and deflated ones are read,
-// stored ones written.
+// .npz: a zip archive of .npy files. Entries are found through the central directory; stored and deflated
+// ones are read, stored ones written.
 #include <zlib.h>
 
 #include <cstring>
@@ -32,14 +32,17 @@ struct Entry {
 
 llvm::Expected<std::vector<Entry>> directory(llvm::StringRef bytes, llvm::StringRef where) {
   size_t end = bytes.size() < 22 ? llvm::StringRef::npos : bytes.size() - 22;
-  while (end != llvm::StringRef::npos && at<uint32_t>(bytes, end) != kEnd) end = end == 0 ? llvm::StringRef::npos : end - 1;
+  while (end != llvm::StringRef::npos && at<uint32_t>(bytes, end) != kEnd)
+    end = end == 0 ? llvm::StringRef::npos : end - 1;
   if (end == llvm::StringRef::npos) return bad(where, "the archive has no directory; it may be truncated");
   const uint16_t count = at<uint16_t>(bytes, end + 10);
   size_t p = at<uint32_t>(bytes, end + 16);
   std::vector<Entry> entries;
   for (uint16_t i = 0; i < count; ++i) {
-    if (p + 46 > bytes.size() || at<uint32_t>(bytes, p) != kCentral) return bad(where, "the archive's directory is damaged");
-    const size_t name = at<uint16_t>(bytes, p + 28), extra = at<uint16_t>(bytes, p + 30), comment = at<uint16_t>(bytes, p + 32);
+    if (p + 46 > bytes.size() || at<uint32_t>(bytes, p) != kCentral)
+      return bad(where, "the archive's directory is damaged");
+    const size_t name = at<uint16_t>(bytes, p + 28), extra = at<uint16_t>(bytes, p + 30),
+                 comment = at<uint16_t>(bytes, p + 32);
     if (p + 46 + name + extra > bytes.size()) return bad(where, "the archive's directory is damaged");
     Entry e{bytes.substr(p + 46, name).str(), at<uint16_t>(bytes, p + 10), at<uint32_t>(bytes, p + 20),
             at<uint32_t>(bytes, p + 24), at<uint32_t>(bytes, p + 42)};
@@ -95,7 +98,8 @@ llvm::Expected<std::vector<FileArray>> readNpz(llvm::StringRef bytes, llvm::Stri
   for (const Entry& e : *entries) {
     if (e.offset + 30 > bytes.size() || at<uint32_t>(bytes, e.offset) != kLocal)
       return bad(where, "entry '" + e.name + "' is damaged");
-    const size_t data = e.offset + 30 + at<uint16_t>(bytes, e.offset + 26) + at<uint16_t>(bytes, e.offset + 28);
+    const size_t data =
+        e.offset + 30 + at<uint16_t>(bytes, e.offset + 26) + at<uint16_t>(bytes, e.offset + 28);
     if (data + e.packed > bytes.size()) return bad(where, "entry '" + e.name + "' is truncated");
     const std::string inside = (where + ":" + e.name).str();
     std::string unpacked;
@@ -106,7 +110,8 @@ llvm::Expected<std::vector<FileArray>> readNpz(llvm::StringRef bytes, llvm::Stri
       unpacked = std::move(*whole);
       content = unpacked;
     } else if (e.method != kStored) {
-      return bad(where, "entry '" + e.name + "' uses compression method " + llvm::Twine(e.method) + ", which is not read");
+      return bad(where, "entry '" + e.name + "' uses compression method " + llvm::Twine(e.method) +
+                            ", which is not read");
     }
     auto array = readNpy(content, inside);
     if (!array) return array.takeError();
@@ -137,7 +142,8 @@ std::string writeNpz(llvm::ArrayRef<NamedTensor> tensors) {
     put(central, offset);
     central += name;
   }
-  const uint32_t directory = static_cast<uint32_t>(out.size()), length = static_cast<uint32_t>(central.size());
+  const uint32_t directory = static_cast<uint32_t>(out.size()),
+                 length = static_cast<uint32_t>(central.size());
   const uint16_t count = static_cast<uint16_t>(tensors.size());
   out += central;
   put(out, kEnd);

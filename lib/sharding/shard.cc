@@ -9,11 +9,12 @@ namespace {
 
 using hlo::Dims;
 
-// Copies the box of `size` elements from one row-major array to another, innermost runs at once; `visit` sees the
-// two runs first.
+// Copies the box of `size` elements from one row-major array to another, innermost runs at once; `visit` sees
+// the two runs first.
 template <class Visit>
-void forEachRun(llvm::ArrayRef<int64_t> size, llvm::ArrayRef<int64_t> a_dims, llvm::ArrayRef<int64_t> a_offset,
-                llvm::ArrayRef<int64_t> b_dims, llvm::ArrayRef<int64_t> b_offset, Visit visit) {
+void forEachRun(llvm::ArrayRef<int64_t> size, llvm::ArrayRef<int64_t> a_dims,
+                llvm::ArrayRef<int64_t> a_offset, llvm::ArrayRef<int64_t> b_dims,
+                llvm::ArrayRef<int64_t> b_offset, Visit visit) {
   const size_t rank = size.size();
   if (std::find(size.begin(), size.end(), 0) != size.end()) return;
   if (rank == 0) return visit(0, 0, 1);
@@ -93,23 +94,27 @@ HostTensor cutBox(const HostTensor& global, const ShardExtent& extent, llvm::Arr
   HostTensor out(global.element, local_dims);
   const Dims zero(global.dims.size(), 0);
   const int64_t width = hostBytes(global.element);
-  forEachRun(extent.size, out.dims, zero, global.dims, extent.offset, [&](int64_t to, int64_t from, int64_t count) {
-    std::memcpy(out.bytes.data() + to * width, global.bytes.data() + from * width, count * width);
-  });
+  forEachRun(extent.size, out.dims, zero, global.dims, extent.offset,
+             [&](int64_t to, int64_t from, int64_t count) {
+               std::memcpy(out.bytes.data() + to * width, global.bytes.data() + from * width, count * width);
+             });
   return out;
 }
 
 void placeBox(const HostTensor& shard, const ShardExtent& extent, HostTensor& global) {
   const Dims zero(global.dims.size(), 0);
   const int64_t width = hostBytes(global.element);
-  forEachRun(extent.size, shard.dims, zero, global.dims, extent.offset, [&](int64_t from, int64_t to, int64_t count) {
-    std::memcpy(global.bytes.data() + to * width, shard.bytes.data() + from * width, count * width);
-  });
+  forEachRun(extent.size, shard.dims, zero, global.dims, extent.offset,
+             [&](int64_t from, int64_t to, int64_t count) {
+               std::memcpy(global.bytes.data() + to * width, shard.bytes.data() + from * width,
+                           count * width);
+             });
 }
 
 HostTensor cutShard(const hlo::Module& module, const HostTensor& global, hlo::ShardingId sharding,
                     int64_t mesh_position) {
-  return cutBox(global, shardOf(module, global.dims, sharding, mesh_position), localDims(module, global.dims, sharding));
+  return cutBox(global, shardOf(module, global.dims, sharding, mesh_position),
+                localDims(module, global.dims, sharding));
 }
 
 HostTensor assembleShards(const hlo::Module& module, llvm::ArrayRef<HostTensor> shards,
@@ -122,23 +127,27 @@ HostTensor assembleShards(const hlo::Module& module, llvm::ArrayRef<HostTensor> 
   for (size_t p = 0; p < shards.size(); ++p) {
     const ShardExtent extent = shardOf(module, global_dims, sharding, static_cast<int64_t>(p));
     const HostTensor& shard = shards[p];
-    assert(llvm::ArrayRef<int64_t>(shard.dims) == llvm::ArrayRef<int64_t>(localDims(module, global_dims, sharding)));
-    const auto owner = std::find_if(owners.begin(), owners.end(), [&](auto& o) { return o.first == extent.offset; });
+    assert(llvm::ArrayRef<int64_t>(shard.dims) ==
+           llvm::ArrayRef<int64_t>(localDims(module, global_dims, sharding)));
+    const auto owner =
+        std::find_if(owners.begin(), owners.end(), [&](auto& o) { return o.first == extent.offset; });
     if (owner == owners.end()) {
       owners.emplace_back(extent.offset, p);
       placeBox(shard, extent, out);
       continue;
     }
     if (!mismatch || mismatch->has_value()) continue;
-    forEachRun(extent.size, shard.dims, zero, global_dims, extent.offset, [&](int64_t from, int64_t to, int64_t n) {
-      const uint8_t* a = shard.bytes.data() + from * width;
-      const uint8_t* b = out.bytes.data() + to * width;
-      if (mismatch->has_value() || std::memcmp(a, b, n * width) == 0) return;
-      int64_t at = to + (std::mismatch(a, a + n * width, b).first - a) / width;
-      ReplicaMismatch found{owner->second, static_cast<int64_t>(p), Dims(global_dims.size(), 0)};
-      for (size_t d = global_dims.size(); d-- > 0; at /= global_dims[d]) found.index[d] = at % global_dims[d];
-      *mismatch = found;
-    });
+    forEachRun(extent.size, shard.dims, zero, global_dims, extent.offset,
+               [&](int64_t from, int64_t to, int64_t n) {
+                 const uint8_t* a = shard.bytes.data() + from * width;
+                 const uint8_t* b = out.bytes.data() + to * width;
+                 if (mismatch->has_value() || std::memcmp(a, b, n * width) == 0) return;
+                 int64_t at = to + (std::mismatch(a, a + n * width, b).first - a) / width;
+                 ReplicaMismatch found{owner->second, static_cast<int64_t>(p), Dims(global_dims.size(), 0)};
+                 for (size_t d = global_dims.size(); d-- > 0; at /= global_dims[d])
+                   found.index[d] = at % global_dims[d];
+                 *mismatch = found;
+               });
   }
   return out;
 }

@@ -1,8 +1,8 @@
 // Register-blocked f32 matrix product with a fixed order of operations.
 //
-// A tile of kRows x kCols outputs is held in registers while k runs; the right-hand side is read in stripes of kCols
-// columns, packed so that a block of kDepth rows is read in one run. A chain that spans several blocks of
-// k goes through `acc` in memory, which loses nothing because f32 is what the register holds too.
+// A tile of kRows x kCols outputs is held in registers while k runs; the right-hand side is read in stripes
+// of kCols columns, packed so that a block of kDepth rows is read in one run. A chain that spans several
+// blocks of k goes through `acc` in memory, which loses nothing because f32 is what the register holds too.
 #include "tpu/support/fma_gemm.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "../lib/support/fma_gemm.cc"
-// The wider instruction sets below AVX-512's base level add nothing here; leaving them out halves the build time.
+// The wider instruction sets below AVX-512's base level add nothing here; leaving them out halves the build
+// time.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
@@ -21,7 +22,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Without a fused multiply-add in hardware, or with vectors of unknown length, chains are computed one by one.
+// Without a fused multiply-add in hardware, or with vectors of unknown length, chains are computed one by
+// one.
 #undef TPU_GEMM_VECTOR
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 #define TPU_GEMM_VECTOR 1
@@ -29,7 +31,8 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int kLanes = HWY_MAX_BYTES / 4;
 constexpr int kVectors = 2;
-constexpr int kRows = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // kRows * kVectors accumulators + operands fit the register file
+constexpr int kRows =
+    HWY_TARGET == HWY_AVX2 ? 6 : 12;  // kRows * kVectors accumulators + operands fit the register file
 #else
 #define TPU_GEMM_VECTOR 0
 constexpr int kLanes = 1;
@@ -37,8 +40,10 @@ constexpr int kVectors = 8;
 constexpr int kRows = 4;
 #endif
 constexpr int kCols = kLanes * kVectors;
-constexpr int64_t kDepth = 256;  // the left rows of a tile stay in the first-level cache: kRows x kDepth x 4 bytes
-constexpr int64_t kWidth = 512;  // columns packed at once: kDepth x kWidth x 4 bytes is half of a 1 MiB second level
+constexpr int64_t kDepth =
+    256;  // the left rows of a tile stay in the first-level cache: kRows x kDepth x 4 bytes
+constexpr int64_t kWidth =
+    512;  // columns packed at once: kDepth x kWidth x 4 bytes is half of a 1 MiB second level
 constexpr int64_t kLhsPad = 16;  // keeps copied rows from falling into the same cache sets
 
 // One tile: R rows, kCols columns, `depth` steps.
@@ -71,7 +76,8 @@ HWY_INLINE void tile(const float* HWY_RESTRICT lhs, ptrdiff_t lhs_stride, const 
   for (int r = 0; r < R; ++r)
     for (int c = 0; c < kCols; ++c)
       for (int64_t k = 0; k < depth; ++k)
-        acc[r * acc_stride + c] = std::fma(lhs[r * lhs_stride + k], rhs[k * rhs_stride + c], acc[r * acc_stride + c]);
+        acc[r * acc_stride + c] =
+            std::fma(lhs[r * lhs_stride + k], rhs[k * rhs_stride + c], acc[r * acc_stride + c]);
 #endif
 }
 
@@ -85,13 +91,15 @@ void tileOf(const float* lhs, ptrdiff_t lhs_stride, const float* rhs, ptrdiff_t 
 }
 
 // A tile with fewer than kRows rows or kCols columns (the right-hand side is padded with zeros to kCols).
-void edgeTile(const float* lhs, ptrdiff_t lhs_stride, const float* rhs, float* acc, ptrdiff_t acc_stride, int64_t rows,
-              int64_t cols, int64_t depth) {
+void edgeTile(const float* lhs, ptrdiff_t lhs_stride, const float* rhs, float* acc, ptrdiff_t acc_stride,
+              int64_t rows, int64_t cols, int64_t depth) {
   if (cols == kCols) return tileOf<kRows>(lhs, lhs_stride, rhs, kCols, acc, acc_stride, depth, rows);
   float whole[kRows * kCols] = {};
-  for (int64_t r = 0; r < rows; ++r) std::memcpy(whole + r * kCols, acc + r * acc_stride, cols * sizeof(float));
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(whole + r * kCols, acc + r * acc_stride, cols * sizeof(float));
   tileOf<kRows>(lhs, lhs_stride, rhs, kCols, whole, kCols, depth, rows);
-  for (int64_t r = 0; r < rows; ++r) std::memcpy(acc + r * acc_stride, whole + r * kCols, cols * sizeof(float));
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(acc + r * acc_stride, whole + r * kCols, cols * sizeof(float));
 }
 
 // Stripes of kCols columns, each `depth` rows of kCols floats; the last stripe padded with zeros.
@@ -105,10 +113,10 @@ void pack(const float* rhs, ptrdiff_t rhs_stride, int64_t width, int64_t depth, 
   }
 }
 
-// One block of k against packed stripes. Rows of the left-hand side are copied first where their stride would make
-// them collide in the cache.
-void block(const float* lhs, ptrdiff_t lhs_stride, const float* packed, float* acc, ptrdiff_t acc_stride, int64_t m,
-           int64_t width, int64_t depth) {
+// One block of k against packed stripes. Rows of the left-hand side are copied first where their stride would
+// make them collide in the cache.
+void block(const float* lhs, ptrdiff_t lhs_stride, const float* packed, float* acc, ptrdiff_t acc_stride,
+           int64_t m, int64_t width, int64_t depth) {
   const bool copy = lhs_stride % 256 == 0 && m > 1;
   float rows_copy[kRows * (kDepth + kLhsPad)];
   for (int64_t i = 0; i < m; i += kRows) {
@@ -161,10 +169,11 @@ void Gemm(const float* lhs, ptrdiff_t lhs_stride, const float* rhs, ptrdiff_t rh
   const int64_t direct = m < kPackFromRows ? n / kCols * kCols : 0;
   for (int64_t j = 0; j < direct; j += kCols)
     for (int64_t i = 0; i < m; i += kRows)
-      tileOf<kRows>(lhs + i * lhs_stride, lhs_stride, rhs + j, rhs_stride, acc + i * acc_stride + j, acc_stride, k,
-                    std::min<int64_t>(kRows, m - i));
+      tileOf<kRows>(lhs + i * lhs_stride, lhs_stride, rhs + j, rhs_stride, acc + i * acc_stride + j,
+                    acc_stride, k, std::min<int64_t>(kRows, m - i));
   if (direct == n || k == 0) return;
-  const std::unique_ptr<float[]> packed(new float[std::min(kDepth, k) * std::min(kWidth, PackedWidth(n - direct))]);
+  const std::unique_ptr<float[]> packed(
+      new float[std::min(kDepth, k) * std::min(kWidth, PackedWidth(n - direct))]);
   for (int64_t j = direct; j < n; j += kWidth) {
     const int64_t width = std::min(kWidth, n - j);
     for (int64_t k0 = 0; k0 < k; k0 += kDepth) {

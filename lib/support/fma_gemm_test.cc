@@ -25,7 +25,8 @@ void check(int m, int n, int k, int pad) {
   std::vector<float> want = start, got = start, packed_got = start;
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < n; ++j)
-      for (int p = 0; p < k; ++p) want[i * as + j] = std::fma(lhs[i * ls + p], rhs[p * rs + j], want[i * as + j]);
+      for (int p = 0; p < k; ++p)
+        want[i * as + j] = std::fma(lhs[i * ls + p], rhs[p * rs + j], want[i * as + j]);
   fmaGemm(lhs.data(), ls, rhs.data(), rs, got.data(), as, m, n, k);
   EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * 4), 0) << m << "x" << n << "x" << k;
   FmaGemmRhs packed;

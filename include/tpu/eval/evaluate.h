@@ -1,14 +1,16 @@
 // The reference evaluator: what a program means, on any host, for hlo and spmd modules alike.
 //
-// Values. Integers wrap at their width. f32 is computed in f32, functions beyond + - * / and the square root in f64 and
-// rounded once (math.h); bf16, f16 and narrower floats are computed in f32 and rounded once per op. Sums accumulate in f32
-// (f64 for f64); sums of narrow floats are rounded once at the end. A dot product is one f32 FMA chain, k ascending. Out-of-bounds starts of dynamic_slice,
-// dynamic_update_slice and gather are clamped, scatter drops what falls outside.
+// Values. Integers wrap at their width. f32 is computed in f32, functions beyond + - * / and the square root
+// in f64 and rounded once (math.h); bf16, f16 and narrower floats are computed in f32 and rounded once per
+// op. Sums accumulate in f32 (f64 for f64); sums of narrow floats are rounded once at the end. A dot product
+// is one f32 FMA chain, k ascending. Out-of-bounds starts of dynamic_slice, dynamic_update_slice and gather
+// are clamped, scatter drops what falls outside.
 //
-// Devices. All devices run together: an op whose operands are the same everywhere is computed once, else once per device.
-// Where a predicate differs between devices they part, and a collective then needs all its group on the same path: one that can
-// never complete is refused (exit status 5). In stage hlo arrays are whole; sdy.manual_computation runs its body on every device of the mesh.
-// In stage spmd arguments are cut by the input shardings and results assembled by the output shardings.
+// Devices. All devices run together: an op whose operands are the same everywhere is computed once, else once
+// per device. Where a predicate differs between devices they part, and a collective then needs all its group
+// on the same path: one that can never complete is refused (exit status 5). In stage hlo arrays are whole;
+// sdy.manual_computation runs its body on every device of the mesh. In stage spmd arguments are cut by the
+// input shardings and results assembled by the output shardings.
 #pragma once
 #include <vector>
 
@@ -26,12 +28,13 @@ const hlo::Type& resultType(const hlo::Module& module, size_t index);
 /// "f32[2,3]".
 std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 
-/// Runs the entry function on whole arrays and gives whole results. Replicas that disagree are reported to `sink` as a
-/// warning (kEvalReplicasDiffer); the lowest device's value is taken.
+/// Runs the entry function on whole arrays and gives whole results. Replicas that disagree are reported to
+/// `sink` as a warning (kEvalReplicasDiffer); the lowest device's value is taken.
 llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
                                                  DiagnosticSink* sink = nullptr);
 
-/// True for ops that depend on nothing but their operands and attributes: no control flow, collectives or side effects.
+/// True for ops that depend on nothing but their operands and attributes: no control flow, collectives or
+/// side effects.
 bool canEvaluateOp(const hlo::Module& module, hlo::OpId op);
 /// One such op on constants, as for constant folding. Regions must not use values from around the op.
 llvm::Expected<std::vector<HostTensor>> evaluateOp(const hlo::Module& module, hlo::OpId op,

@@ -1,9 +1,11 @@
-// Elementary and special functions on f64, written out here so that results do not depend on the host's C library.
+// Elementary and special functions on f64, written out here so that results do not depend on the host's C
+// library.
 //
-// Only + - * /, square root and explicit fused multiply-adds are used. Errors measured against 200-bit arithmetic (math_test):
-// the elementary functions stay within 3 ulp of f64 (sine and cosine for arguments of any size), the special functions within about
-// 1e-13 relative to the larger of the result and 1. An f32 result made by rounding is therefore almost always the correctly rounded
-// one. Special values follow IEEE 754 and C.
+// Only + - * /, square root and explicit fused multiply-adds are used. Errors measured against 200-bit
+// arithmetic (math_test): the elementary functions stay within 3 ulp of f64 (sine and cosine for arguments of
+// any size), the special functions within about 1e-13 relative to the larger of the result and 1. An f32
+// result made by rounding is therefore almost always the correctly rounded one. Special values follow IEEE
+// 754 and C.
 #pragma once
 #include <cstdint>
 
@@ -40,8 +42,8 @@ double erfInv(double x);
 double lgamma(double x);  // log |gamma(x)|
 double digamma(double x);
 double polygamma(double n, double x);
-double zeta(double s, double q);   // Hurwitz
-double besselI1e(double x);        // exp(-|x|) I1(x)
+double zeta(double s, double q);  // Hurwitz
+double besselI1e(double x);       // exp(-|x|) I1(x)
 
 double floor(double x);
 double ceil(double x);

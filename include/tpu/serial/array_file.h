@@ -1,8 +1,9 @@
 // Arrays in files: .npy, .npz (stored or deflated) and safetensors, read and written.
 //
-// Types that numpy has no name for (bf16, fp8, int4) stand as ml_dtypes writes them: void elements of 2 or 1 bytes
-// (|V2, |V1), 2- and 4-bit integers one to a byte. A file therefore may not say which type it holds; toTensor decides by the type
-// that the program asks for. Refusals are kBadArray with the file's name.
+// Types that numpy has no name for (bf16, fp8, int4) stand as ml_dtypes writes them: void elements of 2 or 1
+// bytes
+// (|V2, |V1), 2- and 4-bit integers one to a byte. A file therefore may not say which type it holds; toTensor
+// decides by the type that the program asks for. Refusals are kBadArray with the file's name.
 #pragma once
 #include <optional>
 #include <string>
@@ -43,8 +44,8 @@ std::string writeSafetensors(llvm::ArrayRef<NamedTensor> tensors);
 std::string describe(const FileArray& array);
 std::string describe(ElementType element, llvm::ArrayRef<int64_t> dims);
 
-/// The array as elements of `element`. With `bits`, integers of the same width are taken as the raw bits of the element.
-/// A file of another type is refused, `what` ("input 0 'x'") and both types named.
+/// The array as elements of `element`. With `bits`, integers of the same width are taken as the raw bits of
+/// the element. A file of another type is refused, `what` ("input 0 'x'") and both types named.
 llvm::Expected<HostTensor> toTensor(FileArray array, ElementType element, bool bits, llvm::StringRef what);
 
 }  // namespace tpu

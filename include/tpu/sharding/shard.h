@@ -1,6 +1,6 @@
-// How a sharding cuts an array: which box of the whole array each position of the mesh holds. A dimension of n elements
-// over s shards gives every device ceil(n / s) elements; the last shards may hold fewer valid ones, or none, and are
-// padded at their high end.
+// How a sharding cuts an array: which box of the whole array each position of the mesh holds. A dimension of
+// n elements over s shards gives every device ceil(n / s) elements; the last shards may hold fewer valid
+// ones, or none, and are padded at their high end.
 //
 // Mesh positions are row-major over the mesh's axes, first axis slowest.
 #pragma once
@@ -43,8 +43,9 @@ struct ReplicaMismatch {
   int64_t first_position = 0, second_position = 0;
   hlo::Dims index;  // global index of the first differing element
 };
-/// The whole array from the shards of all mesh positions. Where several hold the same part, the lowest position's
-/// is taken; a difference is noted in `mismatch` where that is given. `shards[p]` must have local dims.
+/// The whole array from the shards of all mesh positions. Where several hold the same part, the lowest
+/// position's is taken; a difference is noted in `mismatch` where that is given. `shards[p]` must have local
+/// dims.
 HostTensor assembleShards(const hlo::Module& module, llvm::ArrayRef<HostTensor> shards,
                           llvm::ArrayRef<int64_t> global_dims, hlo::ShardingId sharding,
                           std::optional<ReplicaMismatch>* mismatch);

@@ -1,6 +1,6 @@
-// A whole array in the memory of the host: what files hold, what the evaluator computes with, what goes into and comes
-// out of emulated chips. Row-major, hostBytes(element) bytes per element (pred and the 2- and 4-bit types take one
-// byte each; signed narrow types are sign-extended into it), little endian.
+// A whole array in the memory of the host: what files hold, what the evaluator computes with, what goes into
+// and comes out of emulated chips. Row-major, hostBytes(element) bytes per element (pred and the 2- and 4-bit
+// types take one byte each; signed narrow types are sign-extended into it), little endian.
 #pragma once
 #include <cassert>
 #include <cstdint>
