@@ -48,9 +48,6 @@ class LoopPipeliner {
     if (!stripControl(loop, body)) return false;
     for (const Insn& i : body)
       if (isSync(i.insn.op) || i.insn.op == Opcode::sst) return false;
-    Bundles plain;
-    if (!listSchedule(loop, machine_, &plain)) return false;
-    // The time of the plain loop: as issued, without the stalls that the list scheduler left to the machine.
     const int limit = plainCycles(loop);
     const std::vector<Insn> original = body;
     const int saved = func_.num_regs[0];
@@ -83,7 +80,7 @@ class LoopPipeliner {
   // Takes out `sadd i,i,1; scmp.lt p,i,trip` where nothing else reads them.
   bool stripControl(const Block& loop, std::vector<Insn>& body) {
     const int32_t p = loop.term.insn.pred;
-    int compares = 0, counter = -1;
+    int compares = 0;
     for (const Insn& i : loop.code) {
       bool reads_p = false;
       isa::forEachRegister(i.insn, [&](isa::RegClass cls, int num, bool virt, bool read, bool) {
@@ -91,11 +88,10 @@ class LoopPipeliner {
       });
       if (reads_p) return false;
       if (i.insn.op == Opcode::scmp_lt && i.insn.operands[0].reg == p)
-        ++compares, counter = i.insn.operands[1].reg;
+        ++compares;
       else
         body.push_back(i);
     }
-    counter_ = counter;
     return compares == 1;
   }
 
@@ -224,7 +220,6 @@ class LoopPipeliner {
 
   Func& func_;
   const Machine& machine_;
-  int32_t counter_ = -1;
 };
 
 }  // namespace

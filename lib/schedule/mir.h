@@ -23,8 +23,8 @@ struct Insn {
   isa::Instruction insn;
   uint32_t op = 0;              // op slot, for locations
   int32_t object = kAnyObject;  // region a vector load or store accesses
-  bool fresh = false;           // writes part of a vector register whose old contents do not matter (vpop.mrf.half)
-  bool fetch = false;           // dma.start into a slot that no instruction around it touches
+  bool fresh = false;  // writes part of a vector register whose old contents do not matter (vpop.mrf.half)
+  bool fetch = false;  // dma.start into a slot that no instruction around it touches
 };
 
 struct Block {
