@@ -18,13 +18,14 @@ constexpr tpu::Example kExamples[] = {
 };
 
 tpu::ToolInfo info() {
-  return {.name = "tpu-partition",
-          .summary = "split a program over the devices of a mesh",
-          .input = "StableHLO text, or an IR document of stage hlo",
-          .groups = tpu::kOutputFlags | tpu::kEmitFlags | tpu::kPassFlags | tpu::kReportFlags | tpu::kTargetFlags,
-          .flags = kFlags,
-          .examples = kExamples,
-          .passes = tpu::partition::partitionPasses()};
+  return {
+      .name = "tpu-partition",
+      .summary = "split a program over the devices of a mesh",
+      .input = "StableHLO text, or an IR document of stage hlo",
+      .groups = tpu::kOutputFlags | tpu::kEmitFlags | tpu::kPassFlags | tpu::kReportFlags | tpu::kTargetFlags,
+      .flags = kFlags,
+      .examples = kExamples,
+      .passes = tpu::partition::partitionPasses()};
 }
 
 llvm::Error fill(tpu::Tool& tool, tpu::partition::PartitionRun& run) {
@@ -34,12 +35,14 @@ llvm::Error fill(tpu::Tool& tool, tpu::partition::PartitionRun& run) {
   run.check = tool.has("check");
   for (const std::string& text : tool.all("sharding")) {
     auto [name, sharding] = llvm::StringRef(text).split('=');
-    if (name.empty() || sharding.empty()) return tool.badFlag("sharding", "expected ARG=TEXT, found '" + text + "'");
+    if (name.empty() || sharding.empty())
+      return tool.badFlag("sharding", "expected ARG=TEXT, found '" + text + "'");
     run.options.shardings.push_back({name.str(), sharding.str()});
   }
   for (const std::string& text : tool.list("device-order")) {
     int64_t device;
-    if (llvm::StringRef(text).getAsInteger(10, device)) return tool.badFlag("device-order", "expected device numbers, found '" + text + "'");
+    if (llvm::StringRef(text).getAsInteger(10, device))
+      return tool.badFlag("device-order", "expected device numbers, found '" + text + "'");
     run.device_order.push_back(device);
   }
   return llvm::Error::success();

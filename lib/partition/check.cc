@@ -1,5 +1,6 @@
-// Checks of collectives. Whether devices agree on a condition is decided by the mesh axes along which values vary: an
-// argument varies along the axes of its sharding, partition_id along all, an all_reduce or all_gather takes its axes away.
+// Checks of collectives. Whether devices agree on a condition is decided by the mesh axes along which values
+// vary: an argument varies along the axes of its sharding, partition_id along all, an all_reduce or
+// all_gather takes its axes away.
 #include "check.h"
 
 #include "tpu/hlo/analysis.h"
@@ -9,8 +10,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::RegionId;
 using hlo::ValueId;
 
@@ -90,22 +91,32 @@ class Checker {
     const hlo::Op& op = m_.op(id);
     uint64_t v = operandsVary(id);
     switch (op.opcode) {
-      case Opcode::while_: return whileOp(id, control);
+      case Opcode::while_:
+        return whileOp(id, control);
       case Opcode::if_:
-      case Opcode::case_: return branchOp(id, control);
-      case Opcode::partition_id: v = all_; break;
+      case Opcode::case_:
+        return branchOp(id, control);
+      case Opcode::partition_id:
+        v = all_;
+        break;
       case Opcode::divide:
-      case Opcode::remainder: v = coordinateAxes(id, v); break;
-      default: break;
+      case Opcode::remainder:
+        v = coordinateAxes(id, v);
+        break;
+      default:
+        break;
     }
     if (hlo::hasTrait(op.opcode, hlo::kCollective)) {
       collective(id);
       uint64_t whole, group = groupAxes(id, whole);
       if (uint64_t bad = control & group) {
-        report(Code::kDivergentCollective, id, hlo::opInfo(op.opcode).mnemonic + " over " + names(group) +
-                   " under a condition that differs along " + names(bad), ExitStatus::kHangs);
+        report(Code::kDivergentCollective, id,
+               hlo::opInfo(op.opcode).mnemonic + " over " + names(group) +
+                   " under a condition that differs along " + names(bad),
+               ExitStatus::kHangs);
       }
-      if (op.opcode == Opcode::all_reduce || op.opcode == Opcode::all_gather || op.opcode == Opcode::cross_replica_sum) {
+      if (op.opcode == Opcode::all_reduce || op.opcode == Opcode::all_gather ||
+          op.opcode == Opcode::cross_replica_sum) {
         v &= ~whole;
       } else {
         v |= group;
@@ -139,8 +150,10 @@ class Checker {
     }
     if (!m_.value(v).def || !mesh_) return otherwise;
     for (size_t i = chain.size(); i-- > 0;) {
-      if (chain[i].first == Opcode::divide) low *= chain[i].second;
-      else high = std::min(high, low * chain[i].second);
+      if (chain[i].first == Opcode::divide)
+        low *= chain[i].second;
+      else
+        high = std::min(high, low * chain[i].second);
     }
     uint64_t b = 0;
     for (uint32_t a = 0; a < mesh_->axes.size(); ++a) {
@@ -184,7 +197,8 @@ class Checker {
     for (RegionId r : op.regions) {
       region(r, control | pred);
       const hlo::Op& ret = m_.op(m_.region(r).ops.back());
-      for (size_t i = 0; i < op.results.size(); ++i) varies_[op.results[i].v] |= pred | varies_[ret.operands[i].v];
+      for (size_t i = 0; i < op.results.size(); ++i)
+        varies_[op.results[i].v] |= pred | varies_[ret.operands[i].v];
     }
   }
 
@@ -198,11 +212,20 @@ class Checker {
     for (int64_t i = 0; i < p->groups.rows; ++i) {
       int64_t s = p->groups.ids[2 * i], t = p->groups.ids[2 * i + 1];
       if (s < 0 || s >= n || t < 0 || t >= n) {
-        report(Code::kBadPermute, id, "pair (" + llvm::Twine(s) + ", " + llvm::Twine(t) + ") names a device beyond " + llvm::Twine(n - 1), ExitStatus::kRefused);
+        report(Code::kBadPermute, id,
+               "pair (" + llvm::Twine(s) + ", " + llvm::Twine(t) + ") names a device beyond " +
+                   llvm::Twine(n - 1),
+               ExitStatus::kRefused);
       } else if (from[s] >= 0) {
-        report(Code::kBadPermute, id, "device " + llvm::Twine(s) + " sends to both " + llvm::Twine(from[s]) + " and " + llvm::Twine(t), ExitStatus::kRefused);
+        report(
+            Code::kBadPermute, id,
+            "device " + llvm::Twine(s) + " sends to both " + llvm::Twine(from[s]) + " and " + llvm::Twine(t),
+            ExitStatus::kRefused);
       } else if (to[t] >= 0) {
-        report(Code::kBadPermute, id, "device " + llvm::Twine(t) + " receives from both " + llvm::Twine(to[t]) + " and " + llvm::Twine(s), ExitStatus::kRefused);
+        report(Code::kBadPermute, id,
+               "device " + llvm::Twine(t) + " receives from both " + llvm::Twine(to[t]) + " and " +
+                   llvm::Twine(s),
+               ExitStatus::kRefused);
       } else {
         from[s] = t;
         to[t] = s;
@@ -216,15 +239,22 @@ class Checker {
     int64_t count = 0;
     for (int64_t d : g.ids) {
       if (d == -1) continue;
-      if (d < 0 || d >= devices_) return report(Code::kBadGroups, id, "device " + llvm::Twine(d) + " of " + llvm::Twine(devices_), ExitStatus::kRefused);
-      if (seen[d]) return report(Code::kBadGroups, id, "device " + llvm::Twine(d) + " stands in two groups", ExitStatus::kRefused);
+      if (d < 0 || d >= devices_)
+        return report(Code::kBadGroups, id, "device " + llvm::Twine(d) + " of " + llvm::Twine(devices_),
+                      ExitStatus::kRefused);
+      if (seen[d])
+        return report(Code::kBadGroups, id, "device " + llvm::Twine(d) + " stands in two groups",
+                      ExitStatus::kRefused);
       seen[d] = true;
       ++count;
     }
     if (count == devices_) return;
     int64_t missing = 0;
     while (seen[missing]) ++missing;
-    report(Code::kBadGroups, id, "device " + llvm::Twine(missing) + " stands in no group: the others would wait for it or it for them", ExitStatus::kHangs);
+    report(
+        Code::kBadGroups, id,
+        "device " + llvm::Twine(missing) + " stands in no group: the others would wait for it or it for them",
+        ExitStatus::kHangs);
   }
 
   const hlo::Module& m_;

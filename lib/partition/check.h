@@ -7,8 +7,9 @@
 
 namespace tpu::partition {
 
-/// Groups partition the participants, permutes are one-to-one, and no loop or branch around a collective can go different
-/// ways on devices of one group. All findings, in program order; empty when the program is sound.
+/// Groups partition the participants, permutes are one-to-one, and no loop or branch around a collective can
+/// go different ways on devices of one group. All findings, in program order; empty when the program is
+/// sound.
 std::vector<Diagnostic> checkCollectives(const hlo::Module& m);
 
 }  // namespace tpu::partition

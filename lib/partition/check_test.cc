@@ -11,7 +11,8 @@ namespace tpu::partition {
 namespace {
 
 /// `damage` changes the partitioned program in ways that its reader would refuse.
-std::vector<Diagnostic> check(const std::string& body, llvm::function_ref<void(hlo::Module&, hlo::OpId)> damage = nullptr) {
+std::vector<Diagnostic> check(const std::string& body,
+                              llvm::function_ref<void(hlo::Module&, hlo::OpId)> damage = nullptr) {
   std::string text = R"(module @m attributes {mhlo.num_partitions = 4 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=2]>
   func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}]>}) -> (tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x", "y"}]>}) {
@@ -42,13 +43,20 @@ std::vector<Diagnostic> check(const std::string& body, llvm::function_ref<void(h
   return checkCollectives(*m);
 }
 
-std::string allReduce(const std::string& result, const std::string& operand, const std::string& groups, const std::string& shape) {
-  return "      " + result + " = \"stablehlo.all_reduce\"(" + operand + ") <{replica_groups = dense<" + groups + "> : tensor<" + shape +
-         "xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({\n      ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n        %s = stablehlo.add %a, %b : tensor<f32>\n        stablehlo.return %s : tensor<f32>\n"
+std::string allReduce(const std::string& result, const std::string& operand, const std::string& groups,
+                      const std::string& shape) {
+  return "      " + result + " = \"stablehlo.all_reduce\"(" + operand + ") <{replica_groups = dense<" +
+         groups + "> : tensor<" + shape +
+         "xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> "
+         "({\n      ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n        %s = stablehlo.add %a, %b : "
+         "tensor<f32>\n        stablehlo.return %s : tensor<f32>\n"
          "      }) : (tensor<2xf32>) -> tensor<2xf32>\n";
 }
 std::string permute(const std::string& pairs, int n) {
-  return "      %r = \"stablehlo.collective_permute\"(%arg1) <{source_target_pairs = dense<" + pairs + "> : tensor<" + std::to_string(n) + "x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}> : (tensor<2xf32>) -> tensor<2xf32>\n";
+  return "      %r = \"stablehlo.collective_permute\"(%arg1) <{source_target_pairs = dense<" + pairs +
+         "> : tensor<" + std::to_string(n) +
+         "x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>}> : (tensor<2xf32>) -> "
+         "tensor<2xf32>\n";
 }
 
 TEST(Check, SoundProgramsPass) {
@@ -89,9 +97,14 @@ TEST(Check, PermuteThatIsNotOneToOne) {
 }
 
 std::string branch(const std::string& index) {
-  return "      %pid = stablehlo.partition_id : tensor<ui32>\n      %two = stablehlo.constant dense<2> : tensor<ui32>\n" + index +
-         "      %i = stablehlo.convert %d : (tensor<ui32>) -> tensor<i32>\n      %r = \"stablehlo.case\"(%i) ({\n" + allReduce("%q", "%arg1", "[[0, 1], [2, 3]]", "2x2") +
-         "        stablehlo.return %q : tensor<2xf32>\n      }, {\n        stablehlo.return %arg1 : tensor<2xf32>\n      }) : (tensor<i32>) -> tensor<2xf32>\n";
+  return "      %pid = stablehlo.partition_id : tensor<ui32>\n      %two = stablehlo.constant dense<2> : "
+         "tensor<ui32>\n" +
+         index +
+         "      %i = stablehlo.convert %d : (tensor<ui32>) -> tensor<i32>\n      %r = \"stablehlo.case\"(%i) "
+         "({\n" +
+         allReduce("%q", "%arg1", "[[0, 1], [2, 3]]", "2x2") +
+         "        stablehlo.return %q : tensor<2xf32>\n      }, {\n        stablehlo.return %arg1 : "
+         "tensor<2xf32>\n      }) : (tensor<i32>) -> tensor<2xf32>\n";
 }
 
 TEST(Check, BranchThatDiffersInsideAGroup) {

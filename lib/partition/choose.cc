@@ -1,4 +1,5 @@
-// The per-operation choice. Costs are bytes: wire bytes as planned, memory traffic and arithmetic weighed against them.
+// The per-operation choice. Costs are bytes: wire bytes as planned, memory traffic and arithmetic weighed
+// against them.
 #include "choose.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ using sharding::OpRule;
 
 namespace {
 
-// A byte of HBM traffic costs about a sixteenth of a byte on a link. Matrix work done twice is never worth what it saves:
-// its weight is far above the ratio of a chip's FLOPs to its link rate.
+// A byte of HBM traffic costs about a sixteenth of a byte on a link. Matrix work done twice is never worth
+// what it saves: its weight is far above the ratio of a chip's FLOPs to its link rate.
 constexpr double kPerMemoryByte = 1.0 / 16;
 constexpr double kPerFlop = 1.0 / 4;
 
@@ -43,8 +44,8 @@ Axes Chooser::partialAxes(const OpRule& rule, const FactorAxes& axes) {
   return out;
 }
 
-/// Drops what cannot be computed: an axis in two factors, minor factors behind unfilled major ones, uneven parts of
-/// factors that must divide, whole factors, and shifts without a known exchange.
+/// Drops what cannot be computed: an axis in two factors, minor factors behind unfilled major ones, uneven
+/// parts of factors that must divide, whole factors, and shifts without a known exchange.
 void Chooser::normalise(const Problem& p, FactorAxes& axes) {
   Axes used;
   for (size_t f = 0; f < axes.size(); ++f) {
@@ -52,7 +53,8 @@ void Chooser::normalise(const Problem& p, FactorAxes& axes) {
     if (axes[f].empty()) continue;
     bool bad = factor.kind == FactorKind::kReplicate || sharding::overlaps(axes[f], used) ||
                (factor.even && factor.size % sharding::product(axes[f]) != 0) ||
-               (factor.kind == FactorKind::kNeighbour && !neighbourSupported(m_, p.op, p.rule, static_cast<int>(f), sharding::product(axes[f])));
+               (factor.kind == FactorKind::kNeighbour &&
+                !neighbourSupported(m_, p.op, p.rule, static_cast<int>(f), sharding::product(axes[f])));
     if (bad) axes[f].clear();
     used.append(axes[f].begin(), axes[f].end());
   }
@@ -76,7 +78,8 @@ void Chooser::normalise(const Problem& p, FactorAxes& axes) {
   }
 }
 
-/// Adds what another tensor wishes where it fits behind what is chosen already. True where something was added.
+/// Adds what another tensor wishes where it fits behind what is chosen already. True where something was
+/// added.
 bool Chooser::merge(const Problem& p, FactorAxes& axes, const FactorAxes& more) {
   bool changed = false;
   for (size_t f = 0; f < axes.size(); ++f) {
@@ -96,7 +99,8 @@ namespace {
 
 double elements(llvm::ArrayRef<int64_t> sizes, const Layout& l) {
   double n = 1;
-  for (size_t d = 0; d < sizes.size(); ++d) n *= static_cast<double>(sharding::shardSize(sizes[d], sharding::product(l.dims[d])));
+  for (size_t d = 0; d < sizes.size(); ++d)
+    n *= static_cast<double>(sharding::shardSize(sizes[d], sharding::product(l.dims[d])));
   return n;
 }
 
@@ -135,9 +139,11 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   return total;
 }
 
-Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorView> operands, llvm::ArrayRef<TensorView> results) {
+Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorView> operands,
+                       llvm::ArrayRef<TensorView> results) {
   Opcode opcode = m_.op(op).opcode;
-  Problem p{op, rule, operands, results, opcode == Opcode::dot_general || opcode == Opcode::dot || opcode == Opcode::convolution};
+  Problem p{op, rule, operands, results,
+            opcode == Opcode::dot_general || opcode == Opcode::dot || opcode == Opcode::convolution};
   llvm::SmallVector<FactorAxes, 6> wishes;
   bool any = false, agree = true;
   auto wish = [&](const TensorView& t) {
@@ -165,7 +171,8 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
   // The usual case: everybody agrees and nothing moves.
   if (agree && partialAxes(rule, all).empty()) {
     bool same = true;
-    for (size_t f = 0; f < all.size(); ++f) same &= all[f].empty() || rule.factors[f].kind != FactorKind::kNeighbour;
+    for (size_t f = 0; f < all.size(); ++f)
+      same &= all[f].empty() || rule.factors[f].kind != FactorKind::kNeighbour;
     for (const TensorView& t : operands) same &= t.free || layoutFor(rule, *t.map, all) == t.layout;
     for (const TensorView& t : results) same &= layoutFor(rule, *t.map, all) == t.layout;
     if (same) return {all, 0};

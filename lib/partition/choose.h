@@ -1,5 +1,5 @@
-// Which factors of an operation are sharded, when its operands and results do not agree: every tensor's wish is tried as
-// the leading one, and the cheapest wins by bytes on the wires plus work done twice.
+// Which factors of an operation are sharded, when its operands and results do not agree: every tensor's wish
+// is tried as the leading one, and the cheapest wins by bytes on the wires plus work done twice.
 #pragma once
 #include "plan.h"
 #include "tpu/sharding/rules.h"
@@ -22,11 +22,14 @@ struct Choice {
 
 class Chooser {
  public:
-  Chooser(const hlo::Module& m, const hlo::Mesh& mesh, Planner& planner) : m_(m), mesh_(mesh), planner_(planner) {}
-  Choice choose(hlo::OpId op, const sharding::OpRule& rule, llvm::ArrayRef<TensorView> operands, llvm::ArrayRef<TensorView> results);
+  Chooser(const hlo::Module& m, const hlo::Mesh& mesh, Planner& planner)
+      : m_(m), mesh_(mesh), planner_(planner) {}
+  Choice choose(hlo::OpId op, const sharding::OpRule& rule, llvm::ArrayRef<TensorView> operands,
+                llvm::ArrayRef<TensorView> results);
 
   /// Layout of a tensor when the factors are sharded so.
-  static Layout layoutFor(const sharding::OpRule& rule, const sharding::TensorFactors& map, const sharding::FactorAxes& axes);
+  static Layout layoutFor(const sharding::OpRule& rule, const sharding::TensorFactors& map,
+                          const sharding::FactorAxes& axes);
   /// Axes over which results are partial sums.
   static sharding::Axes partialAxes(const sharding::OpRule& rule, const sharding::FactorAxes& axes);
 

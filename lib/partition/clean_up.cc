@@ -1,4 +1,5 @@
-// Clean-up of the partitioned program: equal operations once, dead ones dropped, reasons kept for what is left.
+// Clean-up of the partitioned program: equal operations once, dead ones dropped, reasons kept for what is
+// left.
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +11,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::ValueId;
 
 namespace {
@@ -61,16 +62,33 @@ class CommonOps {
  private:
   bool candidate(OpId id) const {
     const hlo::Op& op = m_.op(id);
-    if (op.results.empty() || hlo::hasTrait(op.opcode, hlo::kSideEffect) || hlo::hasTrait(op.opcode, hlo::kControl)) return false;
+    if (op.results.empty() || hlo::hasTrait(op.opcode, hlo::kSideEffect) ||
+        hlo::hasTrait(op.opcode, hlo::kControl))
+      return false;
     switch (op.opcode) {
-      case Opcode::custom_call: case Opcode::optimization_barrier: case Opcode::rng: case Opcode::after_all:
-      case Opcode::create_token: case Opcode::reduce: case Opcode::scatter: case Opcode::sort: case Opcode::map:
-      case Opcode::reduce_window: case Opcode::select_and_scatter: return false;
-      case Opcode::all_reduce: case Opcode::reduce_scatter: return sharding::reducerOf(m_, op.regions[0]).has_value();
-      case Opcode::broadcast_in_dim: case Opcode::iota: case Opcode::constant: case Opcode::broadcast:
+      case Opcode::custom_call:
+      case Opcode::optimization_barrier:
+      case Opcode::rng:
+      case Opcode::after_all:
+      case Opcode::create_token:
+      case Opcode::reduce:
+      case Opcode::scatter:
+      case Opcode::sort:
+      case Opcode::map:
+      case Opcode::reduce_window:
+      case Opcode::select_and_scatter:
+        return false;
+      case Opcode::all_reduce:
+      case Opcode::reduce_scatter:
+        return sharding::reducerOf(m_, op.regions[0]).has_value();
+      case Opcode::broadcast_in_dim:
+      case Opcode::iota:
+      case Opcode::constant:
+      case Opcode::broadcast:
         // Cheap to make again, expensive to keep.
         return m_.typeOf(op.results[0]).numElements() <= 4096;
-      default: return op.regions.empty();
+      default:
+        return op.regions.empty();
     }
   }
 
@@ -122,12 +140,18 @@ class CommonOps {
 /// Reasons of ops that are gone go with them; references to requests that dissolved are cut.
 void tidyWhys(hlo::Module& m) {
   std::vector<bool> live(m.numOps(), false);
-  hlo::walk(m, [&](OpId id) { live[id.v] = true; });
+  std::vector<uint32_t> place(m.numOps(), 0);
+  uint32_t next = 0;
+  hlo::walk(m, [&](OpId id) {
+    live[id.v] = true;
+    place[id.v] = next++;
+  });
   llvm::erase_if(m.whys, [&](const hlo::Why& w) { return !live[w.op.v]; });
   for (hlo::Why& w : m.whys) {
     if (w.needed_by && !live[w.needed_by.v]) w.needed_by = OpId();
   }
-  std::stable_sort(m.whys.begin(), m.whys.end(), [](const hlo::Why& a, const hlo::Why& b) { return a.op.v < b.op.v; });
+  std::stable_sort(m.whys.begin(), m.whys.end(),
+                   [&](const hlo::Why& a, const hlo::Why& b) { return place[a.op.v] < place[b.op.v]; });
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Every handed case and small programs of all kinds: the partitioned program computes what the whole one computes.
+// Every handed case and small programs of all kinds: the partitioned program computes what the whole one
+// computes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +32,8 @@ HostTensor randomTensor(const hlo::Type& type, Random& random) {
     if (isFloat(type.element)) {
       hlo::storeDouble(type.element, static_cast<double>(r % 2001) / 1000.0 - 1.0, at);
     } else if (isComplex(type.element)) {
-      hlo::storeComplex(type.element, static_cast<double>(r % 2001) / 1000.0 - 1.0, static_cast<double>((r >> 20) % 2001) / 1000.0 - 1.0, at);
+      hlo::storeComplex(type.element, static_cast<double>(r % 2001) / 1000.0 - 1.0,
+                        static_cast<double>((r >> 20) % 2001) / 1000.0 - 1.0, at);
     } else {
       hlo::storeInt(type.element, static_cast<int64_t>(r % 8), at);
     }
@@ -46,7 +48,8 @@ std::string compare(const HostTensor& a, const HostTensor& b, double rtol) {
   if (!inexact) {
     for (int64_t i = 0; i < a.numElements(); ++i) {
       if (std::memcmp(a.bytes.data() + i * bytes, b.bytes.data() + i * bytes, bytes) != 0) {
-        return "element " + std::to_string(i) + " is " + std::to_string(hlo::loadInt(b.element, b.bytes.data() + i * bytes)) + ", expected " +
+        return "element " + std::to_string(i) + " is " +
+               std::to_string(hlo::loadInt(b.element, b.bytes.data() + i * bytes)) + ", expected " +
                std::to_string(hlo::loadInt(a.element, a.bytes.data() + i * bytes));
       }
     }
@@ -64,8 +67,10 @@ std::string compare(const HostTensor& a, const HostTensor& b, double rtol) {
     for (bool imag : {false, true}) {
       if (imag && !isComplex(a.element)) continue;
       double x = at(a, i, imag), y = at(b, i, imag);
-      if (x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= rtol * std::max(scale, 1e-30)) continue;
-      return "element " + std::to_string(i) + " is " + std::to_string(y) + ", expected " + std::to_string(x) + " (largest " + std::to_string(scale) + ")";
+      if (x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= rtol * std::max(scale, 1e-30))
+        continue;
+      return "element " + std::to_string(i) + " is " + std::to_string(y) + ", expected " + std::to_string(x) +
+             " (largest " + std::to_string(scale) + ")";
     }
   }
   return "";
@@ -73,7 +78,8 @@ std::string compare(const HostTensor& a, const HostTensor& b, double rtol) {
 
 }  // namespace
 
-Comparison compareText(llvm::StringRef text, llvm::StringRef name, const PartitionOptions& options, uint64_t seed, double rtol) {
+Comparison compareText(llvm::StringRef text, llvm::StringRef name, const PartitionOptions& options,
+                       uint64_t seed, double rtol) {
   Collected sink;
   auto whole = frontend::readProgram(text, name, sink);
   if (whole) return compareModules(*whole, options, seed, rtol);
@@ -82,7 +88,8 @@ Comparison compareText(llvm::StringRef text, llvm::StringRef name, const Partiti
   return out;
 }
 
-Comparison compareModules(const hlo::Module& whole, const PartitionOptions& options, uint64_t seed, double rtol) {
+Comparison compareModules(const hlo::Module& whole, const PartitionOptions& options, uint64_t seed,
+                          double rtol) {
   Comparison out;
   Collected sink;
   out.partitioned = whole.clone();
@@ -98,7 +105,8 @@ Comparison compareModules(const hlo::Module& whole, const PartitionOptions& opti
   return out;
 }
 
-std::string compareRuns(const hlo::Module& whole, const hlo::Module& partitioned, uint64_t seed, double rtol) {
+std::string compareRuns(const hlo::Module& whole, const hlo::Module& partitioned, uint64_t seed,
+                        double rtol) {
   Collected sink;
   std::string problem;
   Random random{seed};
@@ -131,7 +139,9 @@ TEST(Equality, HandedCases) {
   }
   std::vector<std::filesystem::path> cases;
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
-    if (std::filesystem::exists(entry.path() / "program.mlir") && std::filesystem::exists(entry.path() / "case.json")) cases.push_back(entry.path());
+    if (std::filesystem::exists(entry.path() / "program.mlir") &&
+        std::filesystem::exists(entry.path() / "case.json"))
+      cases.push_back(entry.path());
   }
   std::sort(cases.begin(), cases.end());
   const char* only = std::getenv("CASE");
@@ -139,7 +149,8 @@ TEST(Equality, HandedCases) {
     if (only && path.filename() != only) continue;
     auto input = readInput((path / "program.mlir").string());
     ASSERT_TRUE(bool(input));
-    Comparison c = compareText(input->bytes, "program.mlir", {}, 7, path.filename().string().find("bf16") != std::string::npos ? 0.05 : 2e-3);
+    Comparison c = compareText(input->bytes, "program.mlir", {}, 7,
+                               path.filename().string().find("bf16") != std::string::npos ? 0.05 : 2e-3);
     EXPECT_EQ(c.problem, "") << path.filename();
   }
 }

@@ -30,13 +30,15 @@ struct Comparison {
 };
 
 /// Partitions a copy of `whole` and runs both on inputs from `seed`.
-Comparison compareModules(const hlo::Module& whole, const PartitionOptions& options, uint64_t seed, double rtol);
+Comparison compareModules(const hlo::Module& whole, const PartitionOptions& options, uint64_t seed,
+                          double rtol);
 
 /// Runs both on inputs from `seed`; empty where they agree.
 std::string compareRuns(const hlo::Module& whole, const hlo::Module& partitioned, uint64_t seed, double rtol);
 
-/// Reads `text`, partitions it, runs both on inputs from `seed`. Integers must agree bit for bit, floats within `rtol` of
-/// the largest magnitude; replicas must agree.
-Comparison compareText(llvm::StringRef text, llvm::StringRef name, const PartitionOptions& options, uint64_t seed, double rtol = 1e-4);
+/// Reads `text`, partitions it, runs both on inputs from `seed`. Integers must agree bit for bit, floats
+/// within `rtol` of the largest magnitude; replicas must agree.
+Comparison compareText(llvm::StringRef text, llvm::StringRef name, const PartitionOptions& options,
+                       uint64_t seed, double rtol = 1e-4);
 
 }  // namespace tpu::partition

@@ -8,12 +8,15 @@ namespace tpu::partition {
 using hlo::Opcode;
 
 bool hasPartitionedRegions(Opcode opcode) {
-  return opcode == Opcode::while_ || opcode == Opcode::if_ || opcode == Opcode::case_ || opcode == Opcode::sdy_manual_computation;
+  return opcode == Opcode::while_ || opcode == Opcode::if_ || opcode == Opcode::case_ ||
+         opcode == Opcode::sdy_manual_computation;
 }
 
 namespace {
 
-const hlo::Op& terminator(const hlo::Module& m, hlo::RegionId region) { return m.op(m.region(region).ops.back()); }
+const hlo::Op& terminator(const hlo::Module& m, hlo::RegionId region) {
+  return m.op(m.region(region).ops.back());
+}
 
 void whileEdges(const hlo::Module& m, hlo::OpId id, Flow& flow) {
   const hlo::Op& op = m.op(id);
@@ -41,7 +44,8 @@ void branchEdges(const hlo::Module& m, hlo::OpId id, Flow& flow) {
 }
 
 /// The leading part of each dimension's axes that is manual.
-llvm::SmallVector<sharding::Axes, 4> manualPrefix(const hlo::Module& m, uint32_t sharding, sharding::AxesRef manual, size_t rank) {
+llvm::SmallVector<sharding::Axes, 4> manualPrefix(const hlo::Module& m, uint32_t sharding,
+                                                  sharding::AxesRef manual, size_t rank) {
   llvm::SmallVector<sharding::Axes, 4> out(rank);
   if (sharding == hlo::ShardingId::kNone) return out;
   const hlo::Sharding& s = m.sharding(hlo::ShardingId(sharding));
@@ -60,14 +64,16 @@ void manualEdges(const hlo::Module& m, hlo::OpId id, Flow& flow) {
   const hlo::Attr* axes = m.findAttr(id, hlo::AttrKey::manual_axes);
   sharding::AxesRef manual = axes ? sharding::AxesRef(axes->axes) : sharding::AxesRef();
   auto in = m.getInts(id, hlo::AttrKey::in_shardings), out = m.getInts(id, hlo::AttrKey::out_shardings);
-  auto border = [&](hlo::ValueId owner, hlo::ValueId source, bool enters, llvm::ArrayRef<int64_t> list, size_t i) {
+  auto border = [&](hlo::ValueId owner, hlo::ValueId source, bool enters, llvm::ArrayRef<int64_t> list,
+                    size_t i) {
     Edge e;
     e.op = id;
     e.owner = owner.v;
     e.sources = {source.v};
     e.manual = true;
     e.enters = enters;
-    e.prefix = manualPrefix(m, i < list.size() ? static_cast<uint32_t>(list[i]) : hlo::ShardingId::kNone, manual, m.typeOf(owner).rank());
+    e.prefix = manualPrefix(m, i < list.size() ? static_cast<uint32_t>(list[i]) : hlo::ShardingId::kNone,
+                            manual, m.typeOf(owner).rank());
     flow.edges.push_back(std::move(e));
   };
   for (size_t i = 0; i < body.args.size(); ++i) border(body.args[i], op.operands[i], true, in, i);
@@ -84,13 +90,20 @@ Flow findFlow(const hlo::Module& m) {
   std::map<int64_t, Slot> groups;
   walkPartitioned(m, entry.body, [&](hlo::OpId id) {
     switch (m.op(id).opcode) {
-      case Opcode::while_: whileEdges(m, id, flow); break;
+      case Opcode::while_:
+        whileEdges(m, id, flow);
+        break;
       case Opcode::if_:
-      case Opcode::case_: branchEdges(m, id, flow); break;
-      case Opcode::sdy_manual_computation: manualEdges(m, id, flow); break;
+      case Opcode::case_:
+        branchEdges(m, id, flow);
+        break;
+      case Opcode::sdy_manual_computation:
+        manualEdges(m, id, flow);
+        break;
       case Opcode::sdy_sharding_group: {
         // Members of a group follow the first one, and it them.
-        auto [first, fresh] = groups.try_emplace(m.getInt(id, hlo::AttrKey::group_id), m.op(id).operands[0].v);
+        auto [first, fresh] =
+            groups.try_emplace(m.getInt(id, hlo::AttrKey::group_id), m.op(id).operands[0].v);
         if (fresh) break;
         Edge e;
         e.op = id;
@@ -99,7 +112,8 @@ Flow findFlow(const hlo::Module& m) {
         flow.edges.push_back(std::move(e));
         break;
       }
-      default: break;
+      default:
+        break;
     }
   });
   const hlo::Op& ret = terminator(m, entry.body);
@@ -133,9 +147,16 @@ std::vector<bool> findFreeValues(const hlo::Module& m) {
     const hlo::Op& op = m.op(id);
     bool cheap = hlo::hasTrait(op.opcode, hlo::kElementwise);
     switch (op.opcode) {
-      case Opcode::constant: case Opcode::iota: case Opcode::broadcast: case Opcode::broadcast_in_dim:
-      case Opcode::reshape: case Opcode::transpose: cheap = true; break;
-      default: break;
+      case Opcode::constant:
+      case Opcode::iota:
+      case Opcode::broadcast:
+      case Opcode::broadcast_in_dim:
+      case Opcode::reshape:
+      case Opcode::transpose:
+        cheap = true;
+        break;
+      default:
+        break;
     }
     if (!cheap) return;
     for (hlo::ValueId v : op.operands) {

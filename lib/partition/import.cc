@@ -1,5 +1,5 @@
-// Import of shardings: whatever form the program uses, afterwards there is one mesh, values and ports carry shardings over
-// it, and requests inside the program are sdy.sharding_constraint ops.
+// Import of shardings: whatever form the program uses, afterwards there is one mesh, values and ports carry
+// shardings over it, and requests inside the program are sdy.sharding_constraint ops.
 #include "context.h"
 #include "tpu/sharding/gspmd.h"
 #include "tpu/sharding/text.h"
@@ -8,8 +8,8 @@ namespace tpu::partition {
 
 using hlo::AttrKey;
 using hlo::MeshId;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::ShardingId;
 using hlo::ValueId;
 using sharding::Axes;
@@ -44,7 +44,8 @@ std::string takePortSharding(std::string& attrs) {
 
 class Importer {
  public:
-  Importer(hlo::Module& m, Context& ctx, const ImportOptions& options) : m_(m), ctx_(ctx), options_(options) {}
+  Importer(hlo::Module& m, Context& ctx, const ImportOptions& options)
+      : m_(m), ctx_(ctx), options_(options) {}
 
   llvm::Error run() {
     if (llvm::Error e = chooseMesh()) return e;
@@ -85,7 +86,8 @@ class Importer {
     const hlo::Mesh& mesh = ctx_.meshOf(m_);
     std::vector<bool> seen(mesh.numDevices(), false);
     for (int64_t d : mesh.device_ids) {
-      if (d < 0 || d >= mesh.numDevices() || seen[d]) return fail(Code::kBadMesh, "", "device_ids of mesh @" + mesh.name + " is no permutation");
+      if (d < 0 || d >= mesh.numDevices() || seen[d])
+        return fail(Code::kBadMesh, "", "device_ids of mesh @" + mesh.name + " is no permutation");
       seen[d] = true;
     }
     return llvm::Error::success();
@@ -98,7 +100,8 @@ class Importer {
         for (const hlo::Port& p : *list) n = std::max(n, sharding::gspmdDevices(p.attrs));
       }
     }
-    for (uint32_t i = 0; i < m_.numOps(); ++i) n = std::max(n, sharding::gspmdDevices(m_.getString(OpId(i), AttrKey::mhlo_sharding)));
+    for (uint32_t i = 0; i < m_.numOps(); ++i)
+      n = std::max(n, sharding::gspmdDevices(m_.getString(OpId(i), AttrKey::mhlo_sharding)));
     return n;
   }
 
@@ -115,12 +118,15 @@ class Importer {
     bool names = own.axes.size() == mesh->axes.size();
     for (const hlo::MeshAxis& a : mesh->axes) names &= own.findAxis(a.name) >= 0;
     if (!names) {
-      return fail(Code::kMeshMismatch, "", "--mesh " + options_.mesh + " has other axes than the program's mesh " + sharding::printMesh(own));
+      return fail(
+          Code::kMeshMismatch, "",
+          "--mesh " + options_.mesh + " has other axes than the program's mesh " + sharding::printMesh(own));
     }
     for (uint32_t i = 0; i < m_.numOps(); ++i) {
       if (m_.op(OpId(i)).opcode != Opcode::sdy_manual_computation) continue;
       return fail(Code::kMeshMismatch, m_.loc(m_.op(OpId(i)).loc),
-                  "--mesh " + options_.mesh + " cannot replace " + sharding::printMesh(own) + ": a manual region has fixed local shapes");
+                  "--mesh " + options_.mesh + " cannot replace " + sharding::printMesh(own) +
+                      ": a manual region has fixed local shapes");
     }
     // Axes keep their numbers, so that shardings stay as they are; sizes of whole axes follow the mesh.
     llvm::SmallVector<int64_t, 4> before;
@@ -157,7 +163,9 @@ class Importer {
       move(s.replicated);
       move(s.unreduced);
       if (!ok) {
-        return fail(Code::kMeshMismatch, where, "meshes " + sharding::printMesh(from) + " and " + sharding::printMesh(to) + " cannot be combined in one program");
+        return fail(Code::kMeshMismatch, where,
+                    "meshes " + sharding::printMesh(from) + " and " + sharding::printMesh(to) +
+                        " cannot be combined in one program");
       }
     }
     s.mesh = ctx_.mesh;
@@ -176,15 +184,20 @@ class Importer {
     return m_.internSharding(s);
   }
 
-  llvm::Expected<ShardingId> fromGspmd(llvm::StringRef text, hlo::TypeId type, llvm::StringRef where, bool open) {
+  llvm::Expected<ShardingId> fromGspmd(llvm::StringRef text, hlo::TypeId type, llvm::StringRef where,
+                                       bool open) {
     auto g = sharding::parseGspmd(ctx_.meshOf(m_), text, where);
     if (!g) return g.takeError();
-    if (g->kind == sharding::GspmdKind::kMaximal || g->kind == sharding::GspmdKind::kUnknown || g->kind == sharding::GspmdKind::kManual) return ShardingId();
+    if (g->kind == sharding::GspmdKind::kMaximal || g->kind == sharding::GspmdKind::kUnknown ||
+        g->kind == sharding::GspmdKind::kManual)
+      return ShardingId();
     hlo::Sharding s;
     s.mesh = ctx_.mesh;
     s.dims.resize(m_.type(type).rank());
     if (g->kind == sharding::GspmdKind::kTiled) {
-      if (g->dims.size() != s.dims.size()) return fail(Code::kGspmdSharding, where, "mhlo.sharding \"" + text + "\" on a tensor of rank " + llvm::Twine(s.dims.size()));
+      if (g->dims.size() != s.dims.size())
+        return fail(Code::kGspmdSharding, where,
+                    "mhlo.sharding \"" + text + "\" on a tensor of rank " + llvm::Twine(s.dims.size()));
       for (size_t d = 0; d < s.dims.size(); ++d) s.dims[d].axes = g->dims[d];
     }
     for (hlo::DimSharding& d : s.dims) d.open = open;
@@ -221,7 +234,9 @@ class Importer {
         if (llvm::Error e = port(args[k], v.type, m_.loc(v.loc).str(), entry)) return e;
       }
       for (size_t k = 0; k < results.size(); ++k) {
-        if (llvm::Error e = port(results[k], m_.funcs[i].result_types[k], m_.loc(m_.funcs[i].loc).str(), entry)) return e;
+        if (llvm::Error e =
+                port(results[k], m_.funcs[i].result_types[k], m_.loc(m_.funcs[i].loc).str(), entry))
+          return e;
       }
       m_.funcs[i].arg_ports = std::move(args);
       m_.funcs[i].result_ports = std::move(results);
@@ -240,7 +255,10 @@ class Importer {
         }
       }
       if (at >= entry.arg_ports.size()) {
-        return fail(Code::kBadOverride, "", "--sharding " + name + ": the program has no such argument (it has " + llvm::Twine(entry.arg_ports.size()) + ")", ExitStatus::kUsage);
+        return fail(Code::kBadOverride, "",
+                    "--sharding " + name + ": the program has no such argument (it has " +
+                        llvm::Twine(entry.arg_ports.size()) + ")",
+                    ExitStatus::kUsage);
       }
       int64_t rank = m_.typeOf(m_.region(entry.body).args[at]).rank();
       auto s = sharding::parse(m_, ctx_.mesh, text, rank, "");
@@ -270,12 +288,14 @@ class Importer {
         const hlo::Attr* a = m_.findAttr(id, AttrKey::sharding);
         return a ? set(id, 0, a->sharding, where) : llvm::Error::success();
       }
-      case Opcode::sdy_manual_computation: return manual(id, where);
+      case Opcode::sdy_manual_computation:
+        return manual(id, where);
       case Opcode::custom_call:
         if (m_.getString(id, AttrKey::call_target_name) == "Sharding") return shardingCall(id, where);
         if (isManualBorder(m_, id)) return borderCall(id, where);
         break;
-      default: break;
+      default:
+        break;
     }
     if (const hlo::Attr* a = m_.findAttr(id, AttrKey::result_shardings)) {
       const auto ids = a->ints;
@@ -305,7 +325,8 @@ class Importer {
     return llvm::Error::success();
   }
 
-  /// custom_call @Sharding asks like a constraint; dims that it names in backend_config unspecified_dims stay open.
+  /// custom_call @Sharding asks like a constraint; dims that it names in backend_config unspecified_dims stay
+  /// open.
   llvm::Error shardingCall(OpId id, llvm::StringRef where) {
     ValueId v = m_.op(id).results[0];
     auto s = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(v).type, where, false);
@@ -334,7 +355,8 @@ class Importer {
     return llvm::Error::success();
   }
 
-  /// GSPMD's borders of a manual region: @SPMDFullToShardShape takes its operand in the sharding asked for just before,
+  /// GSPMD's borders of a manual region: @SPMDFullToShardShape takes its operand in the sharding asked for
+  /// just before,
   /// @SPMDShardToFullShape gives its result in its own. Between them values are per device.
   llvm::Error borderCall(OpId id, llvm::StringRef where) {
     bool enters = m_.getString(id, AttrKey::call_target_name) == "SPMDFullToShardShape";
@@ -363,7 +385,9 @@ class Importer {
       const hlo::Mesh& from = m_.meshes[moved.mesh ? moved.mesh.v : ctx_.mesh.v];
       for (AxisRef& r : moved.axes) {
         int to = ctx_.meshOf(m_).findAxis(from.axes[r.axis].name);
-        if (to < 0) return fail(Code::kUnknownAxis, where, "manual axis '" + from.axes[r.axis].name + "' is not an axis of the mesh");
+        if (to < 0)
+          return fail(Code::kUnknownAxis, where,
+                      "manual axis '" + from.axes[r.axis].name + "' is not an axis of the mesh");
         r = sharding::fullAxis(ctx_.meshOf(m_), to);
       }
       moved.mesh = ctx_.mesh;
@@ -415,6 +439,8 @@ bool isManualBorder(const hlo::Module& m, OpId id) {
   return target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
 }
 
-llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& options) { return Importer(m, ctx, options).run(); }
+llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& options) {
+  return Importer(m, ctx, options).run();
+}
 
 }  // namespace tpu::partition

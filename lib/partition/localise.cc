@@ -1,5 +1,5 @@
-// The sweep: every region is rebuilt in order, manual regions dissolve into their surroundings, values keep their ids and
-// get per-device types.
+// The sweep: every region is rebuilt in order, manual regions dissolve into their surroundings, values keep
+// their ids and get per-device types.
 #include "localise.h"
 
 #include "tpu/sharding/text.h"
@@ -7,15 +7,16 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::RegionId;
 using hlo::ShardingId;
 using hlo::ValueId;
 using sharding::Axes;
 using sharding::AxesRef;
 
-Localiser::Localiser(hlo::Module& m, Context& ctx) : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), b_(m, m.func(m.entry).body) {
+Localiser::Localiser(hlo::Module& m, Context& ctx)
+    : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), b_(m, m.func(m.entry).body) {
   global_.reserve(m.numValues());
   for (uint32_t v = 0; v < m.numValues(); ++v) global_.push_back(m.value(ValueId(v)).type);
   why_of_.assign(m.numOps(), ~0u);
@@ -50,12 +51,15 @@ void Localiser::localisePorts() {
   for (size_t i = 0; i < args.size(); ++i) {
     int alias = f.arg_ports[i].alias;
     if (alias < 0 || alias >= static_cast<int>(f.result_types.size())) continue;
-    int64_t in = localBytes(f.arg_ports[i].global_type, f.arg_ports[i].sharding), out = localBytes(f.result_types[alias], f.result_ports[alias].sharding);
+    int64_t in = localBytes(f.arg_ports[i].global_type, f.arg_ports[i].sharding),
+            out = localBytes(f.result_types[alias], f.result_ports[alias].sharding);
     if (in == out) continue;
     f.arg_ports[i].alias = -1;
     if (!ctx_.sink) continue;
-    ctx_.sink->warn(Code::kDroppedAlias, m_.loc(m_.value(args[i]).loc), "argument " + llvm::Twine(i) + " is donated to result " + llvm::Twine(alias) + ", but a device holds " +
-                        llvm::Twine((in + 7) / 8) + " bytes of the one and " + llvm::Twine((out + 7) / 8) + " of the other");
+    ctx_.sink->warn(Code::kDroppedAlias, m_.loc(m_.value(args[i]).loc),
+                    "argument " + llvm::Twine(i) + " is donated to result " + llvm::Twine(alias) +
+                        ", but a device holds " + llvm::Twine((in + 7) / 8) + " bytes of the one and " +
+                        llvm::Twine((out + 7) / 8) + " of the other");
   }
   for (size_t i = 0; i < f.result_types.size(); ++i) {
     f.result_ports[i].global_type = f.result_types[i];
@@ -125,7 +129,9 @@ ValueId Localiser::coordinate(AxesRef axes) {
     // Neighbouring axes of the mesh are one coordinate.
     size_t j = i + 1;
     int64_t size = axes[i].size;
-    while (j < axes.size() && sharding::stride(mesh_, axes[j - 1]) == sharding::stride(mesh_, axes[j]) * axes[j].size) size *= axes[j++].size;
+    while (j < axes.size() &&
+           sharding::stride(mesh_, axes[j - 1]) == sharding::stride(mesh_, axes[j]) * axes[j].size)
+      size *= axes[j++].size;
     int64_t stride = sharding::stride(mesh_, axes[j - 1]);
     ValueId c = stride == 1 ? id : p.divide(id, u32(stride));
     if (size * stride != mesh_.numDevices()) c = p.remainder(c, u32(size));
@@ -142,7 +148,8 @@ ValueId Localiser::affine(AxesRef axes, int64_t scale, int64_t offset) {
   return offset == 0 ? v : b_.add(v, s32(offset));
 }
 
-ValueId Localiser::inRange(llvm::ArrayRef<int64_t> dims, int64_t dim, ValueId offset, int64_t from, int64_t to) {
+ValueId Localiser::inRange(llvm::ArrayRef<int64_t> dims, int64_t dim, ValueId offset, int64_t from,
+                           int64_t to) {
   hlo::TypeId type = m_.tensorType(ElementType::kS32, dims);
   ValueId index = b_.add(b_.iota(type, dim), b_.broadcastScalar(offset, dims));
   ValueId in;
@@ -220,7 +227,8 @@ llvm::Error Localiser::manualOp(OpId id) {
     replace(arg, operand);
     hlo::TypeId expect = localTypeId(arg);
     if (m_.value(operand).type != expect) {
-      return fail(Code::kManualShape, m_.loc(m_.op(id).loc), "argument " + llvm::Twine(i) + " of the manual region is not the shard of its operand");
+      return fail(Code::kManualShape, m_.loc(m_.op(id).loc),
+                  "argument " + llvm::Twine(i) + " of the manual region is not the shard of its operand");
     }
   }
   const std::vector<OpId> ops = m_.region(body).ops;
@@ -233,7 +241,9 @@ llvm::Error Localiser::manualOp(OpId id) {
     for (size_t i = 0; i < m_.op(inner).operands.size(); ++i) {
       ValueId result = m_.op(id).results[i], v = current(m_.op(inner).operands[i]);
       if (m_.value(v).type != localTypeId(result)) {
-        return fail(Code::kManualShape, m_.loc(m_.op(id).loc), "result " + llvm::Twine(i) + " of the manual region is not the shard of the outer result");
+        return fail(
+            Code::kManualShape, m_.loc(m_.op(id).loc),
+            "result " + llvm::Twine(i) + " of the manual region is not the shard of the outer result");
       }
       replace(result, v);
     }
@@ -246,44 +256,66 @@ llvm::Error Localiser::op(OpId id) {
   switch (m_.op(id).opcode) {
     case Opcode::while_:
     case Opcode::if_:
-    case Opcode::case_: return controlOp(id);
-    case Opcode::sdy_manual_computation: return manualOp(id);
-    case Opcode::sdy_reshard: return reshardOp(id);
+    case Opcode::case_:
+      return controlOp(id);
+    case Opcode::sdy_manual_computation:
+      return manualOp(id);
+    case Opcode::sdy_reshard:
+      return reshardOp(id);
     case Opcode::constant:
-    case Opcode::chlo_constant: return constantOp(id);
-    case Opcode::iota: return iotaOp(id);
+    case Opcode::chlo_constant:
+      return constantOp(id);
+    case Opcode::iota:
+      return iotaOp(id);
     case Opcode::dot_general:
-    case Opcode::dot: return dotOp(id);
-    case Opcode::convolution: return convolutionOp(id);
-    case Opcode::reduce: return reduceOp(id);
-    case Opcode::chlo_top_k: return topKOp(id);
-    case Opcode::reduce_window: return reduceWindowOp(id);
-    case Opcode::gather: return gatherOp(id);
-    case Opcode::scatter: return scatterOp(id);
-    case Opcode::slice: return sliceOp(id);
-    case Opcode::pad: return padOp(id);
-    case Opcode::concatenate: return concatenateOp(id);
-    case Opcode::reverse: return reverseOp(id);
-    case Opcode::dynamic_slice: return dynamicSliceOp(id);
-    case Opcode::dynamic_update_slice: return dynamicUpdateSliceOp(id);
+    case Opcode::dot:
+      return dotOp(id);
+    case Opcode::convolution:
+      return convolutionOp(id);
+    case Opcode::reduce:
+      return reduceOp(id);
+    case Opcode::chlo_top_k:
+      return topKOp(id);
+    case Opcode::reduce_window:
+      return reduceWindowOp(id);
+    case Opcode::gather:
+      return gatherOp(id);
+    case Opcode::scatter:
+      return scatterOp(id);
+    case Opcode::slice:
+      return sliceOp(id);
+    case Opcode::pad:
+      return padOp(id);
+    case Opcode::concatenate:
+      return concatenateOp(id);
+    case Opcode::reverse:
+      return reverseOp(id);
+    case Opcode::dynamic_slice:
+      return dynamicSliceOp(id);
+    case Opcode::dynamic_update_slice:
+      return dynamicUpdateSliceOp(id);
     case Opcode::all_gather:
     case Opcode::all_reduce:
     case Opcode::all_to_all:
     case Opcode::collective_permute:
     case Opcode::collective_broadcast:
     case Opcode::cross_replica_sum:
-    case Opcode::reduce_scatter: return userCollective(id);
+    case Opcode::reduce_scatter:
+      return userCollective(id);
     case Opcode::custom_call:
       if (isManualBorder(m_, id)) return borderOp(id);
       [[fallthrough]];
-    default: keep(id); return llvm::Error::success();
+    default:
+      keep(id);
+      return llvm::Error::success();
   }
 }
 
 llvm::Error Localiser::borderOp(OpId id) {
   ValueId v = current(m_.op(id).operands[0]), result = m_.op(id).results[0];
   if (m_.value(v).type != localTypeId(result)) {
-    return fail(Code::kManualShape, m_.loc(m_.op(id).loc), "the type inside the manual region is not the shard of the type outside");
+    return fail(Code::kManualShape, m_.loc(m_.op(id).loc),
+                "the type inside the manual region is not the shard of the type outside");
   }
   replace(result, v);
   return llvm::Error::success();

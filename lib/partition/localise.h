@@ -1,5 +1,6 @@
-// Localisation: the one sweep that turns global types into per-device ones. Shared by its parts: reshards to collectives
-// (localise_reshard.cc), windows from neighbours (localise_window.cc), operations (localise_ops.cc).
+// Localisation: the one sweep that turns global types into per-device ones. Shared by its parts: reshards to
+// collectives (localise_reshard.cc), windows from neighbours (localise_window.cc), operations
+// (localise_ops.cc).
 #pragma once
 #include <map>
 
@@ -46,19 +47,23 @@ class Localiser {
   /// coordinate * scale + offset
   hlo::ValueId affine(sharding::AxesRef axes, int64_t scale, int64_t offset);
   /// pred[dims]: offset + index along `dim` lies in [from, to).
-  hlo::ValueId inRange(llvm::ArrayRef<int64_t> dims, int64_t dim, hlo::ValueId offset, int64_t from, int64_t to);
+  hlo::ValueId inRange(llvm::ArrayRef<int64_t> dims, int64_t dim, hlo::ValueId offset, int64_t from,
+                       int64_t to);
   /// Replaces padding along `dim` of the original operand `v` by `fill`; `local` itself where it has none.
   hlo::ValueId maskPadding(hlo::ValueId v, hlo::ValueId local, int64_t dim, hlo::ValueId fill);
-  /// The elements [start, start + length) of the whole dimension where this device has them, zero elsewhere: partial results
-  /// of which exactly one device has each.
-  hlo::ValueId ownPart(hlo::ValueId v, int64_t dim, hlo::ValueId start, int64_t length, sharding::AxesRef axes);
+  /// The elements [start, start + length) of the whole dimension where this device has them, zero elsewhere:
+  /// partial results of which exactly one device has each.
+  hlo::ValueId ownPart(hlo::ValueId v, int64_t dim, hlo::ValueId start, int64_t length,
+                       sharding::AxesRef axes);
   hlo::ValueId padTo(hlo::ValueId v, int64_t dim, int64_t size);
   hlo::ValueId padDim(hlo::ValueId v, int64_t dim, int64_t low, int64_t high, hlo::ValueId fill);
 
   // --- reshards (localise_reshard.cc)
   llvm::Error reshardOp(hlo::OpId id);
-  hlo::ValueId applyMove(hlo::ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before, const Move& move, hlo::Opcode reducer);
-  hlo::ValueId sliceTo(hlo::ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before, const Layout& after);
+  hlo::ValueId applyMove(hlo::ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before,
+                         const Move& move, hlo::Opcode reducer);
+  hlo::ValueId sliceTo(hlo::ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before,
+                       const Layout& after);
   hlo::ValueId permute(hlo::ValueId v, sharding::AxesRef axes, std::vector<int64_t> pairs);
   /// How partial results of this op are combined.
   hlo::Opcode reducerFor(hlo::ValueId v) const;
@@ -92,15 +97,15 @@ class Localiser {
   Context& ctx_;
   const hlo::Mesh mesh_;
   hlo::Builder b_;
-  hlo::RegionId at_;                       // the region being rebuilt
+  hlo::RegionId at_;                        // the region being rebuilt
   std::vector<hlo::OpId>* list_ = nullptr;  // its ops so far
   std::vector<hlo::OpId> prologue_;
   std::vector<hlo::TypeId> global_;
   std::vector<hlo::ValueId> map_;
   std::map<std::vector<int64_t>, hlo::ValueId> coordinates_;
-  std::vector<hlo::Why> whys_;          // of the new module
-  std::vector<uint32_t> why_of_;        // reshard op -> row of the old list
-  hlo::OpId reason_;                    // the op whose expansion is written
+  std::vector<hlo::Why> whys_;    // of the new module
+  std::vector<uint32_t> why_of_;  // reshard op -> row of the old list
+  hlo::OpId reason_;              // the op whose expansion is written
 };
 
 }  // namespace tpu::partition

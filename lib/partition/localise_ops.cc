@@ -1,5 +1,6 @@
-// Operations whose per-device form differs from the global one: literals and iotas, contractions over padded dimensions,
-// partial reductions, indexed access to sharded dimensions, and collectives that the program itself contains.
+// Operations whose per-device form differs from the global one: literals and iotas, contractions over padded
+// dimensions, partial reductions, indexed access to sharded dimensions, and collectives that the program
+// itself contains.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +12,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::ValueId;
 using sharding::Axes;
 using sharding::AxesRef;
@@ -61,7 +62,8 @@ ValueId Localiser::maskContracting(ValueId operand, llvm::ArrayRef<int64_t> dims
 }
 
 llvm::Error Localiser::dotOp(OpId id) {
-  llvm::SmallVector<int64_t, 2> lc(m_.getInts(id, AttrKey::lhs_contracting_dimensions)), rc(m_.getInts(id, AttrKey::rhs_contracting_dimensions));
+  llvm::SmallVector<int64_t, 2> lc(m_.getInts(id, AttrKey::lhs_contracting_dimensions)),
+      rc(m_.getInts(id, AttrKey::rhs_contracting_dimensions));
   ValueId x = m_.op(id).operands[0], y = m_.op(id).operands[1];
   if (m_.op(id).opcode == Opcode::dot) {
     lc = {globalType(x).rank() - 1};
@@ -81,7 +83,8 @@ bool Localiser::isIdentity(ValueId init, Opcode reducer) {
   const hlo::Type type = m_.typeOf(init);
   if (!value || type.rank() != 0) return false;
   int bytes = hostBytes(type.element);
-  std::vector<uint8_t> have(hlo::literalElement(m_, m_.literal(value->literal), 0), hlo::literalElement(m_, m_.literal(value->literal), 0) + bytes);
+  std::vector<uint8_t> have(hlo::literalElement(m_, m_.literal(value->literal), 0),
+                            hlo::literalElement(m_, m_.literal(value->literal), 0) + bytes);
   std::vector<uint8_t> want(bytes);
   switch (reducer) {
     case Opcode::add:
@@ -94,10 +97,17 @@ bool Localiser::isIdentity(ValueId init, Opcode reducer) {
     case Opcode::multiply:
       if (isComplex(type.element)) return false;
       return hlo::loadDouble(type.element, have.data()) == 1;
-    case Opcode::and_: hlo::storeInt(type.element, -1, want.data()); break;
-    case Opcode::maximum: hlo::storeLowest(type.element, want.data()); break;
-    case Opcode::minimum: hlo::storeHighest(type.element, want.data()); break;
-    default: return false;
+    case Opcode::and_:
+      hlo::storeInt(type.element, -1, want.data());
+      break;
+    case Opcode::maximum:
+      hlo::storeLowest(type.element, want.data());
+      break;
+    case Opcode::minimum:
+      hlo::storeHighest(type.element, want.data());
+      break;
+    default:
+      return false;
   }
   return have == want;
 }
@@ -142,7 +152,8 @@ llvm::Error Localiser::reduceOp(OpId id) {
   return joinPartials(id, partial);
 }
 
-/// Reductions that no all_reduce expresses (several results, selections): gather the parts, reduce them again.
+/// Reductions that no all_reduce expresses (several results, selections): gather the parts, reduce them
+/// again.
 llvm::Error Localiser::joinPartials(OpId id, AxesRef partial) {
   size_t n = m_.op(id).results.size();
   llvm::SmallVector<ValueId, 6> operands;
@@ -169,15 +180,16 @@ llvm::Error Localiser::joinPartials(OpId id, AxesRef partial) {
   }
   std::vector<OpId> body;
   auto results = hlo::copyBody(m_, from, to, map, &body);
-  OpId ret = m_.create(to, Opcode::return_, llvm::SmallVector<ValueId, 4>(results.begin(), results.end()), {}, b_.loc);
+  OpId ret = m_.create(to, Opcode::return_, llvm::SmallVector<ValueId, 4>(results.begin(), results.end()), {},
+                       b_.loc);
   body.push_back(ret);
   m_.region(to).ops = std::move(body);
   for (size_t i = 0; i < n; ++i) finish(id, i, m_.op(again).results[i]);
   return llvm::Error::success();
 }
 
-/// The k largest of every shard with their global indices, gathered, and the k largest of those. Shards are gathered in order of
-/// index, so equal values keep the order of their indices.
+/// The k largest of every shard with their global indices, gathered, and the k largest of those. Shards are
+/// gathered in order of index, so equal values keep the order of their indices.
 llvm::Error Localiser::topKOp(OpId id) {
   ValueId x = m_.op(id).operands[0];
   const hlo::Type whole = globalType(x);
@@ -191,7 +203,8 @@ llvm::Error Localiser::topKOp(OpId id) {
   auto top = [&](ValueId from, int64_t count) {
     hlo::Dims dims = m_.typeOf(from).dims;
     dims[dim] = count;
-    OpId op = b_.create(Opcode::chlo_top_k, {from}, {m_.tensorType(whole.element, dims), m_.tensorType(index_type, dims)});
+    OpId op = b_.create(Opcode::chlo_top_k, {from},
+                        {m_.tensorType(whole.element, dims), m_.tensorType(index_type, dims)});
     m_.setInt(op, AttrKey::k, count);
     return op;
   };
@@ -228,7 +241,8 @@ llvm::Error Localiser::topKOp(OpId id) {
 llvm::Error Localiser::gatherOp(OpId id) {
   ValueId x = m_.op(id).operands[0], idx = m_.op(id).operands[1], y = m_.op(id).results[0];
   Layout lx = layout(x);
-  const llvm::SmallVector<int64_t, 4> collapsed(m_.getInts(id, AttrKey::collapsed_slice_dims)), map(m_.getInts(id, AttrKey::start_index_map));
+  const llvm::SmallVector<int64_t, 4> collapsed(m_.getInts(id, AttrKey::collapsed_slice_dims)),
+      map(m_.getInts(id, AttrKey::start_index_map));
   const llvm::SmallVector<int64_t, 4> batching(m_.getInts(id, AttrKey::operand_batching_dims));
   llvm::SmallVector<int64_t, 6> sizes(m_.getInts(id, AttrKey::slice_sizes));
   int64_t ivd = m_.getInt(id, AttrKey::index_vector_dim);
@@ -253,7 +267,8 @@ llvm::Error Localiser::gatherOp(OpId id) {
     ValueId offset = b_.convert(affine(lx.dims[d], local, 0), ct.element);
     ValueId own = b_.subtract(clamped, b_.broadcastScalar(offset, ct.dims));
     ValueId in = b_.compare(hlo::Comparison::kLt, own, b_.splatInt(cid, local));
-    if (!isUnsigned(ct.element)) in = b_.binary(Opcode::and_, in, b_.compare(hlo::Comparison::kGe, own, b_.splatInt(cid, 0)));
+    if (!isUnsigned(ct.element))
+      in = b_.binary(Opcode::and_, in, b_.compare(hlo::Comparison::kGe, own, b_.splatInt(cid, 0)));
     if (scalar) {
       indices = own;
     } else {
@@ -289,13 +304,14 @@ llvm::Error Localiser::scatterOp(OpId id) {
   size_t n = m_.op(id).results.size();
   ValueId idx = m_.op(id).operands[n];
   Layout lx = layout(m_.op(id).operands[0]), li = layout(idx);
-  const llvm::SmallVector<int64_t, 4> inserted(m_.getInts(id, AttrKey::inserted_window_dims)), map(m_.getInts(id, AttrKey::scatter_dims_to_operand_dims));
+  const llvm::SmallVector<int64_t, 4> inserted(m_.getInts(id, AttrKey::inserted_window_dims)),
+      map(m_.getInts(id, AttrKey::scatter_dims_to_operand_dims));
   const llvm::SmallVector<int64_t, 4> batching(m_.getInts(id, AttrKey::scatter_indices_batching_dims));
   int64_t ivd = m_.getInt(id, AttrKey::index_vector_dim);
   ValueId indices = current(idx);
   const hlo::Type it = globalType(idx);
-  // Own rows: indices relative to the shard; those outside of it are ignored by scatter itself, but unsigned ones would wrap
-  // to large values, which is outside as well.
+  // Own rows: indices relative to the shard; those outside of it are ignored by scatter itself, but unsigned
+  // ones would wrap to large values, which is outside as well.
   for (int64_t d : inserted) {
     if (lx.dims[d].empty()) continue;
     const int64_t* found = llvm::find(map, d);
@@ -304,7 +320,8 @@ llvm::Error Localiser::scatterOp(OpId id) {
     const hlo::Type t = m_.typeOf(indices);
     llvm::SmallVector<int64_t, 6> dims(t.dims.begin(), t.dims.end());
     ValueId offset = b_.broadcastScalar(b_.convert(affine(lx.dims[d], local, 0), t.element), dims);
-    // Padding rows of the last shard must not be hit by indices that are outside of the whole array: they are cut anyway.
+    // Padding rows of the last shard must not be hit by indices that are outside of the whole array: they are
+    // cut anyway.
     if (ivd < t.rank() && t.dims[ivd] > 1) {
       ValueId column = inRange(dims, ivd, s32(0), k, k + 1);
       offset = b_.select(column, offset, b_.zeros(m_.value(indices).type));
@@ -350,7 +367,8 @@ llvm::Error Localiser::dynamicSliceOp(OpId id) {
     if (!l.dims[d].empty() && whole[d] != sizes[d]) {
       // Clamp on the whole size, before going local.
       hlo::TypeId scalar = m_.value(start).type;
-      start = b_.convert(b_.clamp(b_.splatInt(scalar, 0), start, b_.splatInt(scalar, whole[d] - sizes[d])), ElementType::kS32);
+      start = b_.convert(b_.clamp(b_.splatInt(scalar, 0), start, b_.splatInt(scalar, whole[d] - sizes[d])),
+                         ElementType::kS32);
       v = ownPart(v, d, start, sizes[d], l.dims[d]);
       start = b_.zeros(scalar);
     } else if (!l.dims[d].empty()) {
@@ -374,8 +392,8 @@ llvm::Error Localiser::dynamicUpdateSliceOp(OpId id) {
     if (!l.dims[d].empty() && whole[d] != box[d]) partial.push_back(d);
   }
   if (partial.empty()) return keep(id), llvm::Error::success();
-  // Clamp on the whole size, then write what falls into the own range: the shard is widened by the box on both sides so that
-  // a box that starts before or ends behind it lands in the margins.
+  // Clamp on the whole size, then write what falls into the own range: the shard is widened by the box on
+  // both sides so that a box that starts before or ends behind it lands in the margins.
   ValueId v = current(x), update = current(u);
   const hlo::Dims local = m_.typeOf(v).dims;
   llvm::SmallVector<ValueId, 6> starts;
@@ -407,14 +425,17 @@ llvm::Error Localiser::userCollective(OpId id) {
   // Only groups of partitions become axes: without a channel (and global ids) they name replicas.
   Opcode opcode = m_.op(id).opcode;
   bool channel = m_.getInt(id, AttrKey::channel_id) > 0;
-  bool by_channel = opcode == Opcode::collective_permute || opcode == Opcode::all_to_all || opcode == Opcode::collective_broadcast;
-  bool global = m_.has(id, AttrKey::use_global_device_ids) && m_.getInt(id, AttrKey::use_global_device_ids, 1);
+  bool by_channel = opcode == Opcode::collective_permute || opcode == Opcode::all_to_all ||
+                    opcode == Opcode::collective_broadcast;
+  bool global =
+      m_.has(id, AttrKey::use_global_device_ids) && m_.getInt(id, AttrKey::use_global_device_ids, 1);
   if (!channel || !(by_channel || global)) return llvm::Error::success();
   if (opcode == Opcode::collective_permute) {
     const hlo::Attr* pairs = m_.findAttr(id, AttrKey::source_target_pairs);
     hlo::Groups inside;
     Axes group;
-    if (!pairs || !sharding::axesOfPermute(mesh_, pairs->groups, group, inside)) return llvm::Error::success();
+    if (!pairs || !sharding::axesOfPermute(mesh_, pairs->groups, group, inside))
+      return llvm::Error::success();
     m_.removeAttr(id, AttrKey::channel_id);
     m_.removeAttr(id, AttrKey::channel_type);
     m_.setAxes(id, AttrKey::axes, ctx_.mesh, group);

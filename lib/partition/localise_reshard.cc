@@ -6,8 +6,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::ValueId;
 using sharding::Axes;
 using sharding::AxesRef;
@@ -25,14 +25,17 @@ Opcode Localiser::reducerFor(ValueId v) const {
 void Localiser::noteWhy(OpId collective, llvm::StringRef code) {
   hlo::Why why;
   uint32_t row = reason_.v < why_of_.size() ? why_of_[reason_.v] : ~0u;
-  if (row != ~0u) why = m_.whys[row];
-  else why.needed_by = reason_;
+  if (row != ~0u)
+    why = m_.whys[row];
+  else
+    why.needed_by = reason_;
   if (why.code.empty()) why.code = code.str();
   why.op = collective;
   whys_.push_back(std::move(why));
 }
 
-ValueId Localiser::sliceTo(ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before, const Layout& after) {
+ValueId Localiser::sliceTo(ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before,
+                           const Layout& after) {
   llvm::SmallVector<ValueId, 6> starts(sizes.size());
   llvm::SmallVector<int64_t, 6> local(m_.typeOf(v).dims.begin(), m_.typeOf(v).dims.end());
   bool any = false;
@@ -63,12 +66,16 @@ ValueId Localiser::permute(ValueId v, AxesRef axes, std::vector<int64_t> pairs) 
   return m_.op(op).results[0];
 }
 
-ValueId Localiser::applyMove(ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before, const Move& move, Opcode reducer) {
-  auto shard = [&](const Layout& l, int d) { return sharding::shardSize(sizes[d], sharding::product(l.dims[d])); };
+ValueId Localiser::applyMove(ValueId v, llvm::ArrayRef<int64_t> sizes, const Layout& before, const Move& move,
+                             Opcode reducer) {
+  auto shard = [&](const Layout& l, int d) {
+    return sharding::shardSize(sizes[d], sharding::product(l.dims[d]));
+  };
   int64_t k = sharding::product(move.axes);
   ValueId out;
   switch (move.kind) {
-    case MoveKind::kSlice: return sliceTo(v, sizes, before, move.after);
+    case MoveKind::kSlice:
+      return sliceTo(v, sizes, before, move.after);
     case MoveKind::kGather:
       out = b_.allGather(v, ctx_.mesh, move.axes, move.from);
       noteWhy(m_.value(out).def, "reshard");
@@ -109,7 +116,8 @@ llvm::Error Localiser::reshardOp(OpId id) {
   }
   if (plan.full_copy && ctx_.sink && why_of_[id.v] != ~0u) {
     const hlo::Why& why = m_.whys[why_of_[id.v]];
-    ctx_.sink->warn(Code::kGathered, m_.loc(m_.op(id).loc), "this value is gathered on every device to go from " + why.before + " to " + why.after);
+    ctx_.sink->warn(Code::kGathered, m_.loc(m_.op(id).loc),
+                    "this value is gathered on every device to go from " + why.before + " to " + why.after);
   }
   finish(id, 0, v);
   return llvm::Error::success();

@@ -1,4 +1,5 @@
-// Shifting operations on sharded dimensions: fetch the window from neighbours, then run the operation on it locally.
+// Shifting operations on sharded dimensions: fetch the window from neighbours, then run the operation on it
+// locally.
 #include <algorithm>
 
 #include "localise.h"
@@ -6,8 +7,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::ValueId;
 using sharding::Axes;
 using sharding::AxesRef;
@@ -28,8 +29,10 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
     noteWhy(m_.value(got).def, "halo");
     return got;
   };
-  for (int64_t hop = 1, rest = h.left; rest > 0 && hop < w.shards; ++hop, rest -= c) left.insert(left.begin(), from(hop, c - std::min(rest, c), c, true));
-  for (int64_t hop = 1, rest = h.right; rest > 0 && hop < w.shards; ++hop, rest -= c) right.push_back(from(hop, 0, std::min(rest, c), false));
+  for (int64_t hop = 1, rest = h.left; rest > 0 && hop < w.shards; ++hop, rest -= c)
+    left.insert(left.begin(), from(hop, c - std::min(rest, c), c, true));
+  for (int64_t hop = 1, rest = h.right; rest > 0 && hop < w.shards; ++hop, rest -= c)
+    right.push_back(from(hop, 0, std::min(rest, c), false));
   llvm::SmallVector<ValueId, 4> parts(left);
   parts.push_back(v);
   parts.append(right.begin(), right.end());
@@ -39,7 +42,8 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
   int64_t got_left = 0;
   for (ValueId p : left) got_left += m_.typeOf(p).dims[dim];
   int64_t shift = got_left - h.left;
-  int64_t low = std::max<int64_t>(0, -(h.min_offset + shift)), high = std::max<int64_t>(0, h.max_offset + shift + w.length - total);
+  int64_t low = std::max<int64_t>(0, -(h.min_offset + shift)),
+          high = std::max<int64_t>(0, h.max_offset + shift + w.length - total);
   all = padDim(all, dim, low, high, fill);
   int64_t first = w.start + got_left + low;  // offset of device 0's window in `all`
   ValueId out;
@@ -53,7 +57,8 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
     out = b_.dynamicSlice(all, starts, sizes);
   }
   if (!h.outside) return out;
-  // Zeros of missing neighbours and padding of the last shard stand where the array ends: fill by global index.
+  // Zeros of missing neighbours and padding of the last shard stand where the array ends: fill by global
+  // index.
   hlo::Dims dims = m_.typeOf(out).dims;
   bool below = w.start < 0 || w.start + w.step * (w.shards - 1) < 0;
   ValueId in = inRange(dims, dim, affine(axes, w.step, w.start), below ? 0 : INT32_MIN, w.size);
@@ -85,7 +90,8 @@ llvm::Error Localiser::sliceOp(OpId id) {
   Layout l = layout(operand);
   ValueId v = current(operand);
   auto copy = [&](AttrKey key) { return llvm::SmallVector<int64_t, 6>(m_.getInts(id, key)); };
-  llvm::SmallVector<int64_t, 6> start = copy(AttrKey::start_indices), limit = copy(AttrKey::limit_indices), stride = copy(AttrKey::strides);
+  llvm::SmallVector<int64_t, 6> start = copy(AttrKey::start_indices), limit = copy(AttrKey::limit_indices),
+                                stride = copy(AttrKey::strides);
   if (stride.empty()) stride.assign(from.size(), 1);
   bool trivial = true;
   for (size_t d = 0; d < from.size(); ++d) {
@@ -116,7 +122,9 @@ llvm::Error Localiser::padOp(OpId id) {
   Layout l = layout(operand);
   ValueId v = current(operand);
   auto copy = [&](AttrKey key) { return llvm::SmallVector<int64_t, 6>(m_.getInts(id, key)); };
-  llvm::SmallVector<int64_t, 6> low = copy(AttrKey::edge_padding_low), high = copy(AttrKey::edge_padding_high), mid = copy(AttrKey::interior_padding);
+  llvm::SmallVector<int64_t, 6> low = copy(AttrKey::edge_padding_low),
+                                high = copy(AttrKey::edge_padding_high),
+                                mid = copy(AttrKey::interior_padding);
   bool windowed = false;
   for (size_t d = 0; d < from.size(); ++d) {
     if (l.dims[d].empty() || (low[d] == 0 && high[d] == 0 && (mid.empty() || mid[d] == 0))) continue;
@@ -127,7 +135,8 @@ llvm::Error Localiser::padOp(OpId id) {
   }
   if (!windowed) return keep(id), llvm::Error::success();
   bool more = false;
-  for (size_t d = 0; d < from.size(); ++d) more |= low[d] != 0 || high[d] != 0 || (!mid.empty() && mid[d] != 0);
+  for (size_t d = 0; d < from.size(); ++d)
+    more |= low[d] != 0 || high[d] != 0 || (!mid.empty() && mid[d] != 0);
   if (more) v = b_.pad(v, fill, low, high, mid);
   finish(id, 0, v);
   return llvm::Error::success();
@@ -188,13 +197,15 @@ llvm::Error Localiser::convolutionOp(OpId id) {
   int64_t xf = get(AttrKey::input_feature_dimension), ki = get(AttrKey::kernel_input_feature_dimension);
   ValueId lhs = maskContracting(x, {xf}), rhs = maskContracting(k, {ki});
   Layout lx = layout(x);
-  const llvm::SmallVector<int64_t, 4> spatial(m_.getInts(id, AttrKey::input_spatial_dimensions)), out_dims(m_.getInts(id, AttrKey::output_spatial_dimensions));
+  const llvm::SmallVector<int64_t, 4> spatial(m_.getInts(id, AttrKey::input_spatial_dimensions)),
+      out_dims(m_.getInts(id, AttrKey::output_spatial_dimensions));
   llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
   if (padding.empty()) padding.assign(2 * spatial.size(), 0);
   for (size_t s = 0; s < spatial.size(); ++s) {
     int64_t d = spatial[s];
     if (lx.dims[d].empty()) continue;
-    Window w = windowsOf(m_, id, d, out_dims[s], {globalType(x).dims[d]}, globalType(y).dims[out_dims[s]], sharding::product(lx.dims[d]))[0];
+    Window w = windowsOf(m_, id, d, out_dims[s], {globalType(x).dims[d]}, globalType(y).dims[out_dims[s]],
+                         sharding::product(lx.dims[d]))[0];
     lhs = fetch(lhs, d, w, lx.dims[d], zeroOf(b_, lhs));
     padding[2 * s] = padding[2 * s + 1] = 0;
   }
@@ -208,7 +219,8 @@ llvm::Error Localiser::convolutionOp(OpId id) {
   }
   if (m_.getInt(id, AttrKey::batch_group_count, 1) > 1) {
     int64_t batch = m_.typeOf(lhs).dims[get(AttrKey::input_batch_dimension)];
-    m_.setInt(id, AttrKey::batch_group_count, batch / m_.typeOf(y).dims[get(AttrKey::output_batch_dimension)]);
+    m_.setInt(id, AttrKey::batch_group_count,
+              batch / m_.typeOf(y).dims[get(AttrKey::output_batch_dimension)]);
   }
   return llvm::Error::success();
 }
@@ -225,7 +237,8 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
     ValueId v = current(x);
     const hlo::Dims from = globalType(x).dims, to = globalType(m_.op(id).results[i]).dims;
     for (size_t d = 0; d < from.size(); ++d) {
-      bool plain = m_.getInts(id, AttrKey::window_dimensions)[d] == 1 && from[d] == to[d] && padding[2 * d] == 0 && padding[2 * d + 1] == 0;
+      bool plain = m_.getInts(id, AttrKey::window_dimensions)[d] == 1 && from[d] == to[d] &&
+                   padding[2 * d] == 0 && padding[2 * d + 1] == 0;
       if (l.dims[d].empty() || plain) continue;
       Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
       v = fetch(v, d, w, l.dims[d], init);

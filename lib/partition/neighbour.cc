@@ -33,7 +33,8 @@ Halo haloOf(const Window& w) {
   // The piece from h shards away is sent by all devices but h.
   auto send = [&](int64_t total) {
     for (int64_t hop = 1; total > 0; ++hop, total -= c) {
-      h.sent += static_cast<double>(std::min(total, c)) * static_cast<double>(std::max<int64_t>(0, w.shards - hop)) / static_cast<double>(w.shards);
+      h.sent += static_cast<double>(std::min(total, c)) *
+                static_cast<double>(std::max<int64_t>(0, w.shards - hop)) / static_cast<double>(w.shards);
     }
   };
   send(left);
@@ -43,14 +44,17 @@ Halo haloOf(const Window& w) {
 
 namespace {
 
-int64_t at(llvm::ArrayRef<int64_t> list, size_t i, int64_t otherwise) { return i < list.size() ? list[i] : otherwise; }
+int64_t at(llvm::ArrayRef<int64_t> list, size_t i, int64_t otherwise) {
+  return i < list.size() ? list[i] : otherwise;
+}
 
 int64_t indexOf(llvm::ArrayRef<int64_t> list, int64_t value) {
   return static_cast<int64_t>(std::find(list.begin(), list.end(), value) - list.begin());
 }
 
 /// Windowed ops: output element j reads [j * stride - low, + (window - 1) * dilation + 1).
-Window windowed(int64_t size, int64_t shards, int64_t out_shard, int64_t stride, int64_t low, int64_t window, int64_t dilation) {
+Window windowed(int64_t size, int64_t shards, int64_t out_shard, int64_t stride, int64_t low, int64_t window,
+                int64_t dilation) {
   return {size, shards, -low, out_shard * stride, (out_shard - 1) * stride + (window - 1) * dilation + 1};
 }
 
@@ -85,16 +89,18 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64
       size_t s = indexOf(ints(AttrKey::input_spatial_dimensions), dim);
       if (at(ints(AttrKey::lhs_dilation), s, 1) != 1) return {};
       int64_t k = m.typeOf(m.op(id).operands[1]).dims[ints(AttrKey::kernel_spatial_dimensions)[s]];
-      return {windowed(n, shards, out, at(ints(AttrKey::window_strides), s, 1), at(ints(AttrKey::padding), 2 * s, 0), k,
-                       at(ints(AttrKey::rhs_dilation), s, 1))};
+      return {windowed(n, shards, out, at(ints(AttrKey::window_strides), s, 1),
+                       at(ints(AttrKey::padding), 2 * s, 0), k, at(ints(AttrKey::rhs_dilation), s, 1))};
     }
     case Opcode::reduce_window: {
       if (at(ints(AttrKey::base_dilations), dim, 1) != 1) return {};
-      Window w = windowed(n, shards, out, at(ints(AttrKey::window_strides), dim, 1), at(ints(AttrKey::padding), 2 * dim, 0),
-                          at(ints(AttrKey::window_dimensions), dim, 1), at(ints(AttrKey::window_dilations), dim, 1));
+      Window w = windowed(
+          n, shards, out, at(ints(AttrKey::window_strides), dim, 1), at(ints(AttrKey::padding), 2 * dim, 0),
+          at(ints(AttrKey::window_dimensions), dim, 1), at(ints(AttrKey::window_dilations), dim, 1));
       return llvm::SmallVector<Window, 2>(m.op(id).results.size(), w);
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -107,7 +113,8 @@ int dimOfFactor(const sharding::TensorFactors& map, int factor) {
   return -1;
 }
 
-llvm::SmallVector<Window, 2> windowsOfFactor(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor, int64_t shards) {
+llvm::SmallVector<Window, 2> windowsOfFactor(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule,
+                                             int factor, int64_t shards) {
   int dim = dimOfFactor(rule.operands[0], factor), result = dimOfFactor(rule.results[0], factor);
   if (dim < 0 || result < 0) return {};
   llvm::SmallVector<int64_t, 4> sizes;
@@ -119,11 +126,13 @@ llvm::SmallVector<Window, 2> windowsOfFactor(const hlo::Module& m, hlo::OpId id,
 
 }  // namespace
 
-bool neighbourSupported(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor, int64_t shards) {
+bool neighbourSupported(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor,
+                        int64_t shards) {
   return shards > 1 && !windowsOfFactor(m, id, rule, factor, shards).empty();
 }
 
-double neighbourBytes(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor, const sharding::FactorAxes& axes) {
+double neighbourBytes(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor,
+                      const sharding::FactorAxes& axes) {
   int64_t shards = sharding::product(axes[factor]);
   llvm::SmallVector<Window, 2> windows = windowsOfFactor(m, id, rule, factor, shards);
   double total = 0;
@@ -135,11 +144,13 @@ double neighbourBytes(const hlo::Module& m, hlo::OpId id, const sharding::OpRule
     auto dims = dimsOf(rule, rule.operands[i], axes);
     double slice = elementBits(type.element) / 8.0;
     for (int64_t d = 0; d < type.rank(); ++d) {
-      if (d != dim) slice *= static_cast<double>(sharding::shardSize(type.dims[d], sharding::product(dims[d])));
+      if (d != dim)
+        slice *= static_cast<double>(sharding::shardSize(type.dims[d], sharding::product(dims[d])));
     }
     const Window& win = windows[w++];
     total += slice * haloOf(win).sent;
-    if (m.op(id).opcode == Opcode::reverse) total += slice * static_cast<double>(win.shard());  // the mirror permute
+    if (m.op(id).opcode == Opcode::reverse)
+      total += slice * static_cast<double>(win.shard());  // the mirror permute
   }
   return total;
 }

@@ -28,19 +28,24 @@ llvm::Error importPass(State& s) {
 
 /// A mesh must have as many devices as the target; a program without a mesh runs on device 0 of any.
 llvm::Error targetPass(State& s) {
-  int64_t devices = s.ctx.mesh ? s.ctx.meshOf(s.module).numDevices() : std::max<int64_t>(1, s.module.num_partitions);
-  auto target = s.options.target.empty() ? target::defaultTarget(devices) : target::parseTarget(s.options.target);
+  int64_t devices =
+      s.ctx.mesh ? s.ctx.meshOf(s.module).numDevices() : std::max<int64_t>(1, s.module.num_partitions);
+  auto target =
+      s.options.target.empty() ? target::defaultTarget(devices) : target::parseTarget(s.options.target);
   if (!target) return target.takeError();
   if (s.ctx.mesh && devices != target->numDevices()) {
     std::string fitting;
-    for (const std::string& t : target::topologiesFor(target->chip, devices)) fitting += (fitting.empty() ? "" : ", ") + t;
-    return fail(Code::kMeshTarget, "", "mesh " + sharding::printMesh(s.ctx.meshOf(s.module)) + " has " + llvm::Twine(devices) + " devices, " +
-                                           target->text + " has " + llvm::Twine(target->numDevices()) +
-                                           (fitting.empty() ? llvm::Twine("") : "; fitting: " + llvm::Twine(fitting)));
+    for (const std::string& t : target::topologiesFor(target->chip, devices))
+      fitting += (fitting.empty() ? "" : ", ") + t;
+    return fail(Code::kMeshTarget, "",
+                "mesh " + sharding::printMesh(s.ctx.meshOf(s.module)) + " has " + llvm::Twine(devices) +
+                    " devices, " + target->text + " has " + llvm::Twine(target->numDevices()) +
+                    (fitting.empty() ? llvm::Twine("") : "; fitting: " + llvm::Twine(fitting)));
   }
   s.target = std::move(*target);
   s.module.target = s.target.text;
-  if (s.ctx.mesh && s.module.stage == hlo::Stage::kHlo) s.module.device_order = s.ctx.meshOf(s.module).device_ids;
+  if (s.ctx.mesh && s.module.stage == hlo::Stage::kHlo)
+    s.module.device_order = s.ctx.meshOf(s.module).device_ids;
   return llvm::Error::success();
 }
 
@@ -51,8 +56,12 @@ llvm::Error inlinePass(State& s) {
   return llvm::Error::success();
 }
 
-llvm::Error propagatePass(State& s) { return sharded(s) ? propagateShardings(s.module, s.ctx) : llvm::Error::success(); }
-llvm::Error reshardPass(State& s) { return sharded(s) ? insertReshards(s.module, s.ctx) : llvm::Error::success(); }
+llvm::Error propagatePass(State& s) {
+  return sharded(s) ? propagateShardings(s.module, s.ctx) : llvm::Error::success();
+}
+llvm::Error reshardPass(State& s) {
+  return sharded(s) ? insertReshards(s.module, s.ctx) : llvm::Error::success();
+}
 
 llvm::Error localisePass(State& s) {
   if (sharded(s)) return localise(s.module, s.ctx);
@@ -65,7 +74,8 @@ llvm::Error localisePass(State& s) {
   entry.arg_ports.resize(args.size());
   entry.result_ports.resize(entry.result_types.size());
   for (size_t i = 0; i < args.size(); ++i) entry.arg_ports[i].global_type = m.value(args[i]).type;
-  for (size_t i = 0; i < entry.result_types.size(); ++i) entry.result_ports[i].global_type = entry.result_types[i];
+  for (size_t i = 0; i < entry.result_types.size(); ++i)
+    entry.result_ports[i].global_type = entry.result_types[i];
   return llvm::Error::success();
 }
 

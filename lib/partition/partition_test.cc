@@ -99,9 +99,15 @@ TEST(Partition, ExplainsAndCounts) {
   llvm::raw_string_ostream os(json);
   p.writeExplanation(os, true);
   EXPECT_NE(json.find(R"("type":"collective","op":)"), std::string::npos);
-  EXPECT_NE(json.find(R"("kind":"all_reduce","bytes":256,"wire_bytes":384,"trips":1,"axes":["x"],"group_size":4,"loc":"t.mlir:4:10","code":"contract-dim")"), std::string::npos) << json;
+  EXPECT_NE(
+      json.find(
+          R"("kind":"all_reduce","bytes":256,"wire_bytes":384,"trips":1,"axes":["x"],"group_size":4,"loc":"t.mlir:4:10","code":"contract-dim")"),
+      std::string::npos)
+      << json;
   EXPECT_NE(json.find(R"("dot_flops":512,"dot_flops_unpartitioned":2048)"), std::string::npos) << json;
-  EXPECT_EQ(p.summary(0), "4 devices: x=4 on v5e:2x2; 2 arguments, 1 result\n1 collective, 384 B per device and step over the wires\n");
+  EXPECT_EQ(p.summary(0),
+            "4 devices: x=4 on v5e:2x2; 2 arguments, 1 result\n1 collective, 384 B per device and step over "
+            "the wires\n");
 }
 
 TEST(Partition, EachPassLeavesALegalProgram) {
@@ -123,10 +129,14 @@ TEST(Partition, EachPassLeavesALegalProgram) {
 }
 
 TEST(Partition, AMisplacedConstraintLeadsTheExplanation) {
-  std::string text = "module @m {\n  sdy.mesh @mesh = <[\"x\"=4]>\n  func.func public @main(%arg0: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}) -> tensor<64x64xf32> {\n    %0 = stablehlo.negate %arg0 : tensor<64x64xf32>\n";
+  std::string text =
+      "module @m {\n  sdy.mesh @mesh = <[\"x\"=4]>\n  func.func public @main(%arg0: tensor<64x64xf32> "
+      "{sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}) -> tensor<64x64xf32> {\n    %0 = "
+      "stablehlo.negate %arg0 : tensor<64x64xf32>\n";
   for (int i = 1; i < 1000; ++i) {
     std::string n = std::to_string(i), p = std::to_string(i - 1);
-    text += i == 500 ? "    %" + n + " = sdy.sharding_constraint %" + p + " <@mesh, [{}, {}]> : tensor<64x64xf32>\n"
+    text += i == 500 ? "    %" + n + " = sdy.sharding_constraint %" + p +
+                           " <@mesh, [{}, {}]> : tensor<64x64xf32>\n"
                      : "    %" + n + " = stablehlo.negate %" + p + " : tensor<64x64xf32>\n";
   }
   text += "    return %999 : tensor<64x64xf32>\n  }\n}\n";
@@ -142,14 +152,16 @@ TEST(Partition, AMisplacedConstraintLeadsTheExplanation) {
     p.writeExplanation(os, true);
     return json.substr(0, json.find('\n'));
   };
-  EXPECT_NE(first(text).find(R"("loc":"t.mlir:504:12","code":"constraint")"), std::string::npos) << first(text);
+  EXPECT_NE(first(text).find(R"("loc":"t.mlir:504:12","code":"constraint")"), std::string::npos)
+      << first(text);
   size_t at = text.find("sdy.sharding_constraint");
   text.replace(at, text.find('\n', at) - at, "stablehlo.negate %499 : tensor<64x64xf32>");
   EXPECT_NE(first(text).find("\"summary\""), std::string::npos);
 }
 
 TEST(Partition, LargeProgramIsQuick) {
-  std::filesystem::path path = std::filesystem::path(TPU_SOURCE_DIR) / ".." / "shared" / "corpus" / "jax" / "large" / "gpt3_1b_unrolled_train" / "program.mlir";
+  std::filesystem::path path = std::filesystem::path(TPU_SOURCE_DIR) / ".." / "shared" / "corpus" / "jax" /
+                               "large" / "gpt3_1b_unrolled_train" / "program.mlir";
   if (!std::filesystem::exists(path)) {
     std::cout << "large program is absent: " << path << "\n";
     GTEST_SKIP();

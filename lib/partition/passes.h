@@ -12,7 +12,7 @@ struct State {
   PartitionOptions options;
   Context ctx;
   target::Target target;
-  double unpartitioned_ops = 0;  // contraction work of the program as written
+  double unpartitioned_ops = 0;         // contraction work of the program as written
   std::string input_bytes, input_name;  // read by the first pass unless empty
 };
 

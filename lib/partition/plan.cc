@@ -1,4 +1,5 @@
-// Dijkstra over layouts written as lists of atoms (pieces of mesh axes that no list of the problem cuts further).
+// Dijkstra over layouts written as lists of atoms (pieces of mesh axes that no list of the problem cuts
+// further).
 #include "plan.h"
 
 #include <algorithm>
@@ -11,12 +12,18 @@ using sharding::AxisRef;
 
 llvm::StringRef moveName(MoveKind kind) {
   switch (kind) {
-    case MoveKind::kSlice: return "slice";
-    case MoveKind::kGather: return "all_gather";
-    case MoveKind::kAllToAll: return "all_to_all";
-    case MoveKind::kPermute: return "collective_permute";
-    case MoveKind::kReduceScatter: return "reduce_scatter";
-    case MoveKind::kAllReduce: return "all_reduce";
+    case MoveKind::kSlice:
+      return "slice";
+    case MoveKind::kGather:
+      return "all_gather";
+    case MoveKind::kAllToAll:
+      return "all_to_all";
+    case MoveKind::kPermute:
+      return "collective_permute";
+    case MoveKind::kReduceScatter:
+      return "reduce_scatter";
+    case MoveKind::kAllReduce:
+      return "all_reduce";
   }
   return "";
 }
@@ -99,7 +106,9 @@ class Search {
       double cost;
       int node;
     };
-    auto later = [](const Item& a, const Item& b) { return a.cost != b.cost ? a.cost > b.cost : a.node > b.node; };
+    auto later = [](const Item& a, const Item& b) {
+      return a.cost != b.cost ? a.cost > b.cost : a.node > b.node;
+    };
     std::priority_queue<Item, std::vector<Item>, decltype(later)> open(later);
     nodes_.push_back({from_, -1, {}, 0, false});
     seen_[from_.key()] = 0;
@@ -153,7 +162,8 @@ class Search {
   }
   double bytes(const State& s) const {
     double n = bits_ / 8.0;
-    for (size_t d = 0; d < sizes_.size(); ++d) n *= static_cast<double>(sharding::shardSize(sizes_[d], product(s.dims[d])));
+    for (size_t d = 0; d < sizes_.size(); ++d)
+      n *= static_cast<double>(sharding::shardSize(sizes_[d], product(s.dims[d])));
     return n;
   }
   Layout layout(const State& s) const {
@@ -209,7 +219,8 @@ class Search {
   }
 
   void slices(int n, const State& s, size_t d) {
-    // Runs of free atoms in the goal's order: several at once where uneven shards of the first would not line up.
+    // Runs of free atoms in the goal's order: several at once where uneven shards of the first would not line
+    // up.
     const Atoms& goal = to_.dims[d];
     for (size_t i = 0; i < goal.size(); ++i) {
       State next = s;
@@ -217,7 +228,8 @@ class Search {
       for (size_t j = i; j < goal.size() && !used(s, goal[j]); ++j) {
         next.dims[d].push_back(goal[j]);
         axes.push_back(atoms_[goal[j]]);
-        if (aligned(d, s.dims[d], next.dims[d])) reach(n, next, MoveKind::kSlice, -1, static_cast<int>(d), axes, 0);
+        if (aligned(d, s.dims[d], next.dims[d]))
+          reach(n, next, MoveKind::kSlice, -1, static_cast<int>(d), axes, 0);
       }
     }
   }
@@ -254,7 +266,8 @@ class Search {
         double split = static_cast<double>(sharding::shardSize(sizes_[e], product(s.dims[e])));
         double padded = static_cast<double>(sharding::shardSize(sizes_[e], product(next.dims[e]))) * k;
         double wire = (split > 0 ? size / split * padded : 0) * (k - 1) / k;
-        reach(n, std::move(next), MoveKind::kAllToAll, static_cast<int>(d), static_cast<int>(e), axesOf(cut), wire);
+        reach(n, std::move(next), MoveKind::kAllToAll, static_cast<int>(d), static_cast<int>(e), axesOf(cut),
+              wire);
       }
     }
   }
@@ -325,7 +338,8 @@ class Search {
       for (uint8_t want : to_.dims[d]) {
         if (used(s, want)) continue;
         for (size_t i = 0; i < s.dims[d].size(); ++i) {
-          if (llvm::is_contained(to_.dims[d], s.dims[d][i]) || atoms_[s.dims[d][i]].size != atoms_[want].size) continue;
+          if (llvm::is_contained(to_.dims[d], s.dims[d][i]) || atoms_[s.dims[d][i]].size != atoms_[want].size)
+            continue;
           next = s;
           next.dims[d][i] = want;
           permuteTo(n, s, next, size);
@@ -370,7 +384,8 @@ class Search {
       move.after = layout(nodes_[n].state);
       plan.wire_bytes += move.wire_bytes;
       plan.full_copy |= bytes(nodes_[n].state) > limit_;
-      if (move.kind == MoveKind::kSlice && !plan.moves.empty() && plan.moves.back().kind == MoveKind::kSlice) {
+      if (move.kind == MoveKind::kSlice && !plan.moves.empty() &&
+          plan.moves.back().kind == MoveKind::kSlice) {
         plan.moves.back().after = move.after;  // one slice cuts any number of dimensions
         sharding::append(plan.moves.back().axes, move.axes);
         continue;
@@ -395,7 +410,8 @@ class Search {
       State next = from_;
       llvm::erase_if(next.unreduced, [&](uint8_t a) { return llvm::is_contained(partial, a); });
       double k = static_cast<double>(product(partial));
-      reach(last(), std::move(next), MoveKind::kAllReduce, -1, -1, axesOf(partial), 2 * bytes(from_) * (k - 1) / k);
+      reach(last(), std::move(next), MoveKind::kAllReduce, -1, -1, axesOf(partial),
+            2 * bytes(from_) * (k - 1) / k);
     }
     for (size_t d = 0; d < sizes_.size(); ++d) {
       State s = nodes_.back().state;
@@ -448,9 +464,10 @@ const Plan& Planner::plan(llvm::ArrayRef<int64_t> dims, int bits, const Layout& 
   return it->second;
 }
 
-PermutePairs permutePairs(const hlo::Mesh& mesh, const Layout& before, const Layout& after, sharding::AxesRef group) {
-  // Both sides order the group's atoms: sharded ones by dimension, then the idle ones. A device's place in the first order
-  // is the place in the second order of the device that needs its data.
+PermutePairs permutePairs(const hlo::Mesh& mesh, const Layout& before, const Layout& after,
+                          sharding::AxesRef group) {
+  // Both sides order the group's atoms: sharded ones by dimension, then the idle ones. A device's place in
+  // the first order is the place in the second order of the device that needs its data.
   auto order = [&](const Layout& l) {
     Axes out;
     for (const Axes& d : l.dims) {
@@ -466,7 +483,8 @@ PermutePairs permutePairs(const hlo::Mesh& mesh, const Layout& before, const Lay
   Axes from = order(before), to = order(after);
   PermutePairs p;
   p.group = sharding::product(group);
-  auto place = [&](const Axes& list, int64_t linear) {  // linear place in `list` -> row-major place in `group`
+  auto place = [&](const Axes& list,
+                   int64_t linear) {  // linear place in `list` -> row-major place in `group`
     llvm::SmallVector<int64_t, 8> coord(group.size());
     for (size_t k = list.size(); k-- > 0;) {
       coord[llvm::find(group, list[k]) - group.begin()] = linear % list[k].size;

@@ -1,5 +1,6 @@
-// The cheapest way from one sharding of a value to another: a shortest path over axis lists. Steps are the collectives
-// themselves; the cost is what they put on the wires, so a full copy is only ever made where nothing cheaper exists.
+// The cheapest way from one sharding of a value to another: a shortest path over axis lists. Steps are the
+// collectives themselves; the cost is what they put on the wires, so a full copy is only ever made where
+// nothing cheaper exists.
 #pragma once
 #include <string>
 #include <vector>
@@ -49,12 +50,13 @@ class Planner {
   llvm::StringMap<Plan> memo_;
 };
 
-/// Source and target positions inside the group of `axes` (row-major) that turn `before` into `after`; positions that keep
-/// their data are left out.
+/// Source and target positions inside the group of `axes` (row-major) that turn `before` into `after`;
+/// positions that keep their data are left out.
 struct PermutePairs {
   std::vector<int64_t> pairs;  // source, target, ...
   int64_t moving = 0, group = 1;
 };
-PermutePairs permutePairs(const hlo::Mesh& mesh, const Layout& before, const Layout& after, sharding::AxesRef group);
+PermutePairs permutePairs(const hlo::Mesh& mesh, const Layout& before, const Layout& after,
+                          sharding::AxesRef group);
 
 }  // namespace tpu::partition

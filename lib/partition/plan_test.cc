@@ -80,7 +80,8 @@ TEST_F(PlanTest, DimensionOfSizeOne) {
   mesh.axes.push_back({"z", 2});
   planner = std::make_unique<Planner>(mesh);
   AxisRef z{2, 1, 2};
-  EXPECT_EQ(moves({4, 3, 1}, layout({{kY}, {kX}, {}}), layout({{kY, kX}, {}, {z}})), "slice all_gather all_gather slice");
+  EXPECT_EQ(moves({4, 3, 1}, layout({{kY}, {kX}, {}}), layout({{kY, kX}, {}, {z}})),
+            "slice all_gather all_gather slice");
 }
 
 TEST_F(PlanTest, PermutePairsAreOneToOne) {

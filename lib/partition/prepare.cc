@@ -1,11 +1,12 @@
 // The passes before partitioning proper: calls inlined, shardings propagated and written to values and ports.
 #include "context.h"
+#include "flow.h"
 #include "tpu/hlo/analysis.h"
 
 namespace tpu::partition {
 
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::ShardingId;
 using hlo::ValueId;
 
@@ -23,10 +24,12 @@ void dissolveNamed(hlo::Module& m, hlo::RegionId r, std::vector<ValueId>& map, b
     any = true;
     hlo::RegionId body = m.op(id).regions[0];
     map.resize(m.numValues());
-    for (size_t i = 0; i < m.region(body).args.size(); ++i) map[m.region(body).args[i].v] = m.op(id).operands[i];
+    for (size_t i = 0; i < m.region(body).args.size(); ++i)
+      map[m.region(body).args[i].v] = m.op(id).operands[i];
     for (OpId inner : m.region(body).ops) {
       if (m.op(inner).opcode == Opcode::return_) {
-        for (size_t i = 0; i < m.op(id).results.size(); ++i) map[m.op(id).results[i].v] = m.op(inner).operands[i];
+        for (size_t i = 0; i < m.op(id).results.size(); ++i)
+          map[m.op(id).results[i].v] = m.op(inner).operands[i];
         continue;
       }
       m.op(inner).parent = r;
@@ -57,17 +60,24 @@ llvm::Error propagateShardings(hlo::Module& m, Context& ctx) {
     if (wish) l.unreduced = m.sharding(wish).unreduced;
     return internLayout(m, ctx.mesh, l);
   };
-  for (Slot s = 0; s < p.flow.num_values; ++s) {
-    ValueId v(s);
-    if (p.dims[s].empty()) {
-      m.value(v).sharding = ShardingId();
-      continue;
+  // In program order, so that shardings are numbered alike however the program was read.
+  auto settle = [&](ValueId v) {
+    ShardingId id;
+    if (!p.dims[v.v].empty() && !p.free[v.v]) id = plain(v.v, m.value(v).sharding);
+    m.value(v).sharding = id;
+  };
+  for (ValueId v : m.region(entry.body).args) settle(v);
+  walkPartitioned(m, entry.body, [&](OpId id) {
+    for (size_t i = 0; i < m.op(id).results.size(); ++i) settle(m.op(id).results[i]);
+    if (!hasPartitionedRegions(m.op(id).opcode)) return;
+    for (hlo::RegionId r : m.op(id).regions) {
+      for (ValueId v : m.region(r).args) settle(v);
     }
-    ShardingId id = plain(s, m.value(v).sharding);
-    m.value(v).sharding = p.free[s] ? ShardingId() : id;
-  }
-  for (size_t i = 0; i < entry.arg_ports.size(); ++i) entry.arg_ports[i].sharding = m.value(m.region(entry.body).args[i]).sharding;
-  for (size_t i = 0; i < entry.result_ports.size(); ++i) entry.result_ports[i].sharding = plain(p.flow.resultSlot(i), ShardingId());
+  });
+  for (size_t i = 0; i < entry.arg_ports.size(); ++i)
+    entry.arg_ports[i].sharding = m.value(m.region(entry.body).args[i]).sharding;
+  for (size_t i = 0; i < entry.result_ports.size(); ++i)
+    entry.result_ports[i].sharding = plain(p.flow.resultSlot(i), ShardingId());
   return llvm::Error::success();
 }
 

@@ -1,4 +1,5 @@
-// Small programs with known traps: values against the whole program, traffic and sizes against what is possible.
+// Small programs with known traps: values against the whole program, traffic and sizes against what is
+// possible.
 #include <gtest/gtest.h>
 
 #include "equality_test_util.h"
@@ -23,10 +24,14 @@ size_t count(const hlo::Module& m, hlo::Opcode opcode) {
   return n;
 }
 
-std::string program(const std::string& mesh, const std::string& args, const std::string& results, const std::string& body) {
-  return "module @m {\n  sdy.mesh @mesh = <[" + mesh + "]>\n  func.func public @main(" + args + ") -> (" + results + ") {\n" + body + "  }\n}\n";
+std::string program(const std::string& mesh, const std::string& args, const std::string& results,
+                    const std::string& body) {
+  return "module @m {\n  sdy.mesh @mesh = <[" + mesh + "]>\n  func.func public @main(" + args + ") -> (" +
+         results + ") {\n" + body + "  }\n}\n";
 }
-std::string sharded(const std::string& dims) { return "{sdy.sharding = #sdy.sharding<@mesh, [" + dims + "]>}"; }
+std::string sharded(const std::string& dims) {
+  return "{sdy.sharding = #sdy.sharding<@mesh, [" + dims + "]>}";
+}
 
 Comparison run(const std::string& text, double rtol = 1e-4) {
   Comparison c = compareText(text, "test.mlir", {}, 11, rtol);
@@ -42,7 +47,8 @@ TEST(Programs, ReshapeSplitsAShardedDim) {
     return %1 : tensor<2x16xi32>
 )";
   for (std::string result : {"{}, {}", "{?}, {?}", "{\"a\":(1)2}, {}", "{}, {\"b\"}"}) {
-    Comparison c = run(program("\"a\"=4, \"b\"=2", "%arg0: tensor<8x16xi32> " + sharded("{\"a\"}, {}"), "tensor<2x16xi32> " + sharded(result), body));
+    Comparison c = run(program("\"a\"=4, \"b\"=2", "%arg0: tensor<8x16xi32> " + sharded("{\"a\"}, {}"),
+                               "tensor<2x16xi32> " + sharded(result), body));
     EXPECT_LT(largestValue(c.partitioned), 128);
   }
 }
@@ -52,8 +58,9 @@ TEST(Programs, ReshardBetweenFullShardings) {
     %0 = sdy.sharding_constraint %arg0 <@mesh, [{}, {"x", "y"}, {}]> : tensor<16x16x16xi32>
     return %0 : tensor<16x16x16xi32>
 )";
-  Comparison c = run(program("\"x\"=4, \"y\"=2", "%arg0: tensor<16x16x16xi32> " + sharded("{\"y\"}, {}, {\"x\"}"),
-                             "tensor<16x16x16xi32> " + sharded("{}, {\"x\", \"y\"}, {}"), body));
+  Comparison c =
+      run(program("\"x\"=4, \"y\"=2", "%arg0: tensor<16x16x16xi32> " + sharded("{\"y\"}, {}, {\"x\"}"),
+                  "tensor<16x16x16xi32> " + sharded("{}, {\"x\", \"y\"}, {}"), body));
   EXPECT_EQ(largestValue(c.partitioned), 512);
   EXPECT_EQ(count(c.partitioned, hlo::Opcode::all_gather), 0u);
 }
@@ -63,7 +70,9 @@ TEST(Programs, DotWantedOnTheOtherMeshOrder) {
     %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<16x16xi32>, tensor<16x16xi32>) -> tensor<16x16xi32>
     return %0 : tensor<16x16xi32>
 )";
-  Comparison c = run(program("\"p\"=4, \"q\"=2", "%arg0: tensor<16x16xi32> " + sharded("{\"p\"}, {}") + ", %arg1: tensor<16x16xi32> " + sharded("{}, {\"q\"}"),
+  Comparison c = run(program("\"p\"=4, \"q\"=2",
+                             "%arg0: tensor<16x16xi32> " + sharded("{\"p\"}, {}") +
+                                 ", %arg1: tensor<16x16xi32> " + sharded("{}, {\"q\"}"),
                              "tensor<16x16xi32> " + sharded("{\"p\":(1)2}, {\"p\":(2)2, \"q\"}"), body));
   EXPECT_LE(largestValue(c.partitioned), 128);
 }
@@ -74,8 +83,10 @@ TEST(Programs, ConcatenateOnOneAxisOfTwo) {
     return %0 : tensor<16xi32>
 )";
   for (std::string result : {"{\"data\"}", "{\"data\", \"model\"}", "{}"}) {
-    run(program("\"data\"=4, \"model\"=2", "%arg0: tensor<4xi32> " + sharded("{\"data\"}") + ", %arg1: tensor<12xi32> " + sharded("{\"data\"}"),
-                "tensor<16xi32> " + sharded(result), body));
+    run(program(
+        "\"data\"=4, \"model\"=2",
+        "%arg0: tensor<4xi32> " + sharded("{\"data\"}") + ", %arg1: tensor<12xi32> " + sharded("{\"data\"}"),
+        "tensor<16xi32> " + sharded(result), body));
   }
 }
 
@@ -104,8 +115,10 @@ TEST(Programs, ScatterAddIntoAShardedTable) {
     }) : (tensor<8xi32>, tensor<8x1xi32>, tensor<8xi32>) -> tensor<8xi32>
     return %1 : tensor<8xi32>
 )";
-  std::string args = "%arg0: tensor<8xi32> " + sharded("{\"x\"}") + ", %arg1: tensor<8xi32> " + sharded("{\"x\"}");
-  for (std::string result : {"{\"x\"}", "{}"}) run(program("\"x\"=4", args, "tensor<8xi32> " + sharded(result), body));
+  std::string args =
+      "%arg0: tensor<8xi32> " + sharded("{\"x\"}") + ", %arg1: tensor<8xi32> " + sharded("{\"x\"}");
+  for (std::string result : {"{\"x\"}", "{}"})
+    run(program("\"x\"=4", args, "tensor<8xi32> " + sharded(result), body));
   // The table sharded, the updates not: every device takes the rows in its range.
   args = "%arg0: tensor<8xi32> " + sharded("{}") + ", %arg1: tensor<8xi32> " + sharded("{}");
   Comparison c = run(program("\"x\"=4", args, "tensor<8xi32> " + sharded("{\"x\"}"), body));
@@ -118,18 +131,27 @@ TEST(Programs, LookUpInAShardedTable) {
     %1 = "stablehlo.gather"(%arg0, %0) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, indices_are_sorted = false, slice_sizes = array<i64: 1, 64>}> : (tensor<10x64xi32>, tensor<6x1xi32>) -> tensor<6x64xi32>
     return %1 : tensor<6x64xi32>
 )";
-  run(program("\"x\"=4", "%arg0: tensor<10x64xi32> " + sharded("{\"x\"}, {}") + ", %arg1: tensor<6xi32> " + sharded("{}"), "tensor<6x64xi32> " + sharded("{}, {}"), body));
-  Comparison c = run(program("\"x\"=4", "%arg0: tensor<10x64xi32> " + sharded("{}, {\"x\"}") + ", %arg1: tensor<6xi32> " + sharded("{}"),
-                             "tensor<6x64xi32> " + sharded("{}, {\"x\"}"), body));
+  run(program(
+      "\"x\"=4",
+      "%arg0: tensor<10x64xi32> " + sharded("{\"x\"}, {}") + ", %arg1: tensor<6xi32> " + sharded("{}"),
+      "tensor<6x64xi32> " + sharded("{}, {}"), body));
+  Comparison c = run(program(
+      "\"x\"=4",
+      "%arg0: tensor<10x64xi32> " + sharded("{}, {\"x\"}") + ", %arg1: tensor<6xi32> " + sharded("{}"),
+      "tensor<6x64xi32> " + sharded("{}, {\"x\"}"), body));
   EXPECT_EQ(c.wire_bytes, 0);
 }
 
 TEST(Programs, TopKAlongAShardedDim) {
   for (int k : {1, 4, 6}) {
     std::string shape = "2x" + std::to_string(k);
-    std::string body = "    %v, %i = chlo.top_k(%arg0, k = " + std::to_string(k) + ") : tensor<2x32xi32> -> (tensor<" + shape + "xi32>, tensor<" + shape +
+    std::string body = "    %v, %i = chlo.top_k(%arg0, k = " + std::to_string(k) +
+                       ") : tensor<2x32xi32> -> (tensor<" + shape + "xi32>, tensor<" + shape +
                        "xi32>)\n    return %v, %i : tensor<" + shape + "xi32>, tensor<" + shape + "xi32>\n";
-    Comparison c = run(program("\"x\"=8", "%arg0: tensor<2x32xi32> " + sharded("{}, {\"x\"}"), "tensor<" + shape + "xi32> " + sharded("{}, {}") + ", tensor<" + shape + "xi32> " + sharded("{}, {}"), body));
+    Comparison c = run(program(
+        "\"x\"=8", "%arg0: tensor<2x32xi32> " + sharded("{}, {\"x\"}"),
+        "tensor<" + shape + "xi32> " + sharded("{}, {}") + ", tensor<" + shape + "xi32> " + sharded("{}, {}"),
+        body));
     EXPECT_LE(c.wire_bytes, 2 * 2 * 4 * std::min(k, 4) * 7);
   }
 }
@@ -154,11 +176,15 @@ TEST(Programs, GroupedConvolutionBatchSharded) {
     return %0 : tensor<8x4x4x4xf32>
 )";
   std::string kernel = ", %arg1: tensor<3x3x2x4xf32> ";
-  Comparison c = run(program("\"x\"=8", "%arg0: tensor<8x4x4x4xf32> " + sharded("{\"x\"}, {}, {}, {}") + kernel + sharded("{}, {}, {}, {}"),
-                             "tensor<8x4x4x4xf32> " + sharded("{\"x\"}, {}, {}, {}"), body));
+  Comparison c = run(program(
+      "\"x\"=8",
+      "%arg0: tensor<8x4x4x4xf32> " + sharded("{\"x\"}, {}, {}, {}") + kernel + sharded("{}, {}, {}, {}"),
+      "tensor<8x4x4x4xf32> " + sharded("{\"x\"}, {}, {}, {}"), body));
   EXPECT_EQ(c.collectives, 0u);
   // Groups over devices.
-  c = run(program("\"x\"=2", "%arg0: tensor<8x4x4x4xf32> " + sharded("{}, {}, {}, {\"x\"}") + kernel + sharded("{}, {}, {}, {\"x\"}"),
+  c = run(program("\"x\"=2",
+                  "%arg0: tensor<8x4x4x4xf32> " + sharded("{}, {}, {}, {\"x\"}") + kernel +
+                      sharded("{}, {}, {}, {\"x\"}"),
                   "tensor<8x4x4x4xf32> " + sharded("{}, {}, {}, {\"x\"}"), body));
   EXPECT_EQ(c.collectives, 0u);
 }
@@ -173,25 +199,38 @@ TEST(Programs, ConstraintThatDoesNotDivide) {
     %2 = stablehlo.reduce(%n init: %l) applies stablehlo.maximum across dimensions = [0] : (tensor<17x16xi32>, tensor<i32>) -> tensor<16xi32>
     return %1, %2 : tensor<16xi32>, tensor<16xi32>
 )";
-  run(program("\"x\"=8", "%arg0: tensor<17x16xi32>", "tensor<16xi32> " + sharded("{}") + ", tensor<16xi32> " + sharded("{}"), body));
+  run(program("\"x\"=8", "%arg0: tensor<17x16xi32>",
+              "tensor<16xi32> " + sharded("{}") + ", tensor<16xi32> " + sharded("{}"), body));
 }
 
 std::string conv1d(const std::string& window, int out) {
   std::string y = "tensor<1x" + std::to_string(out) + "x1xf32>";
-  return "    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {" + window +
-         "} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x12x1xf32>, tensor<5x1x1xf32>) -> " + y + "\n    return %0 : " + y + "\n";
+  return "    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window "
+         "= {" +
+         window +
+         "} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x12x1xf32>, "
+         "tensor<5x1x1xf32>) -> " +
+         y + "\n    return %0 : " + y + "\n";
 }
 
 TEST(Programs, SpatiallyShardedConvolution) {
-  std::string args = "%arg0: tensor<1x12x1xf32> " + sharded("{}, {\"x\"}, {}") + ", %arg1: tensor<5x1x1xf32> " + sharded("{}, {}, {}");
-  run(program("\"x\"=4", args, "tensor<1x6x1xf32> " + sharded("{}, {\"x\"}, {}"), conv1d("stride = [2], pad = [[1, 3]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]", 6)));
-  run(program("\"x\"=4", args, "tensor<1x12x1xf32> " + sharded("{}, {\"x\"}, {}"), conv1d("stride = [1], pad = [[4, 4]], lhs_dilate = [1], rhs_dilate = [2], reverse = [false]", 12)));
+  std::string args = "%arg0: tensor<1x12x1xf32> " + sharded("{}, {\"x\"}, {}") +
+                     ", %arg1: tensor<5x1x1xf32> " + sharded("{}, {}, {}");
+  run(program(
+      "\"x\"=4", args, "tensor<1x6x1xf32> " + sharded("{}, {\"x\"}, {}"),
+      conv1d("stride = [2], pad = [[1, 3]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]", 6)));
+  run(program(
+      "\"x\"=4", args, "tensor<1x12x1xf32> " + sharded("{}, {\"x\"}, {}"),
+      conv1d("stride = [1], pad = [[4, 4]], lhs_dilate = [1], rhs_dilate = [2], reverse = [false]", 12)));
 }
 
 TEST(Programs, DonatedInputOfAnotherSharding) {
-  std::string text = "module @m {\n  sdy.mesh @mesh = <[\"x\"=2]>\n  func.func public @main(%arg0: tensor<16xi32> {tf.aliasing_output = 0 : i32, sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> "
-                     "(tensor<16xi32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>}) {\n    %c = stablehlo.constant dense<1> : tensor<16xi32>\n"
-                     "    %0 = stablehlo.add %arg0, %c : tensor<16xi32>\n    return %0 : tensor<16xi32>\n  }\n}\n";
+  std::string text =
+      "module @m {\n  sdy.mesh @mesh = <[\"x\"=2]>\n  func.func public @main(%arg0: tensor<16xi32> "
+      "{tf.aliasing_output = 0 : i32, sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> "
+      "(tensor<16xi32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>}) {\n    %c = stablehlo.constant "
+      "dense<1> : tensor<16xi32>\n"
+      "    %0 = stablehlo.add %arg0, %c : tensor<16xi32>\n    return %0 : tensor<16xi32>\n  }\n}\n";
   Comparison c = run(text);
   EXPECT_EQ(c.partitioned.func(c.partitioned.entry).arg_ports[0].alias, -1);
 }
@@ -205,10 +244,14 @@ TEST(Programs, DynamicSliceAndUpdateOnAShardedDim) {
     return %1, %2 : tensor<4xi32>, tensor<16xi32>
 )";
   for (int k : {0, 1, 2, 3, 5}) {
-    std::string consts = "    %k = stablehlo.constant dense<" + std::to_string(k) + "> : tensor<i32>\n    %five = stablehlo.constant dense<5> : tensor<i32>\n";
+    std::string consts = "    %k = stablehlo.constant dense<" + std::to_string(k) +
+                         "> : tensor<i32>\n    %five = stablehlo.constant dense<5> : tensor<i32>\n";
     for (int seed = 0; seed < 3; ++seed) {
-      std::string text = program("\"x\"=4", "%arg0: tensor<16xi32> " + sharded("{\"x\"}") + ", %arg1: tensor<i32> " + sharded("") + ", %arg2: tensor<4xi32> " + sharded("{}"),
-                                 "tensor<4xi32> " + sharded("{}") + ", tensor<16xi32> " + sharded("{\"x\"}"), consts + body);
+      std::string text =
+          program("\"x\"=4",
+                  "%arg0: tensor<16xi32> " + sharded("{\"x\"}") + ", %arg1: tensor<i32> " + sharded("") +
+                      ", %arg2: tensor<4xi32> " + sharded("{}"),
+                  "tensor<4xi32> " + sharded("{}") + ", tensor<16xi32> " + sharded("{\"x\"}"), consts + body);
       Comparison c = compareText(text, "test.mlir", {}, seed);
       EXPECT_EQ(c.problem, "");
       EXPECT_EQ(count(c.partitioned, hlo::Opcode::all_gather), 0u);
@@ -235,9 +278,11 @@ TEST(Programs, LoopCarriesAShardedValue) {
     return %0#1 : tensor<8x8xf32>
 )";
   std::string args = "%arg0: tensor<8x8xf32> " + sharded("{\"x\"}, {}") + ", %arg1: tensor<8x8xf32> ";
-  Comparison c = run(program("\"x\"=4", args + sharded("{}, {}"), "tensor<8x8xf32> " + sharded("{\"x\"}, {}"), body));
+  Comparison c =
+      run(program("\"x\"=4", args + sharded("{}, {}"), "tensor<8x8xf32> " + sharded("{\"x\"}, {}"), body));
   EXPECT_EQ(c.collectives, 0u);
-  run(program("\"x\"=2, \"y\"=2", args + sharded("{}, {\"y\"}"), "tensor<8x8xf32> " + sharded("{\"x\"}, {\"y\"}"), body));
+  run(program("\"x\"=2, \"y\"=2", args + sharded("{}, {\"y\"}"),
+              "tensor<8x8xf32> " + sharded("{\"x\"}, {\"y\"}"), body));
 }
 
 TEST(Programs, BorderCallsOfTheOlderForm) {

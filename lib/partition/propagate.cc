@@ -1,6 +1,7 @@
-// Propagation over factors with a worklist. Rounds by user priority; inside a round operations join by class: first those
-// whose dimensions correspond one to one, then contractions and reductions, then broadcasts and shifts. A sharding is only
-// ever extended, so the fixed point is reached after a number of steps linear in the program.
+// Propagation over factors with a worklist. Rounds by user priority; inside a round operations join by class:
+// first those whose dimensions correspond one to one, then contractions and reductions, then broadcasts and
+// shifts. A sharding is only ever extended, so the fixed point is reached after a number of steps linear in
+// the program.
 #include "propagate.h"
 
 #include <algorithm>
@@ -22,12 +23,24 @@ constexpr int kClasses = 3;
 int classOf(Opcode opcode) {
   if (hlo::hasTrait(opcode, hlo::kElementwise)) return 0;
   switch (opcode) {
-    case Opcode::transpose: case Opcode::reshape: case Opcode::bitcast_convert: case Opcode::sdy_sharding_constraint:
-    case Opcode::sdy_reshard: case Opcode::optimization_barrier: case Opcode::dynamic_slice:
-    case Opcode::dynamic_update_slice: return 0;
-    case Opcode::broadcast: case Opcode::broadcast_in_dim: case Opcode::slice: case Opcode::pad: case Opcode::concatenate:
-    case Opcode::reverse: return 2;
-    default: return 1;
+    case Opcode::transpose:
+    case Opcode::reshape:
+    case Opcode::bitcast_convert:
+    case Opcode::sdy_sharding_constraint:
+    case Opcode::sdy_reshard:
+    case Opcode::optimization_barrier:
+    case Opcode::dynamic_slice:
+    case Opcode::dynamic_update_slice:
+      return 0;
+    case Opcode::broadcast:
+    case Opcode::broadcast_in_dim:
+    case Opcode::slice:
+    case Opcode::pad:
+    case Opcode::concatenate:
+    case Opcode::reverse:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -62,12 +75,14 @@ class Propagator {
     fixed_.resize(p_.flow.num_slots);
     for (Slot s = 0; s < p_.flow.num_slots; ++s) {
       bool is_value = s < p_.flow.num_values;
-      hlo::TypeId type = is_value ? m_.value(hlo::ValueId(s)).type : entry.result_types[s - p_.flow.num_values];
+      hlo::TypeId type =
+          is_value ? m_.value(hlo::ValueId(s)).type : entry.result_types[s - p_.flow.num_values];
       const hlo::Type& t = m_.type(type);
       if (t.kind != hlo::TypeKind::kTensor) continue;
       DimStates& dims = p_.dims[s];
       dims.resize(t.rank());
-      hlo::ShardingId id = is_value ? m_.value(hlo::ValueId(s)).sharding : entry.result_ports[s - p_.flow.num_values].sharding;
+      hlo::ShardingId id =
+          is_value ? m_.value(hlo::ValueId(s)).sharding : entry.result_ports[s - p_.flow.num_values].sharding;
       if (!id) {
         for (DimSharding& d : dims) d.open = true;
         continue;
@@ -109,7 +124,8 @@ class Propagator {
       if (!hasPartitionedRegions(op.opcode)) continue;
       Axes inner = manual;
       if (op.opcode == Opcode::sdy_manual_computation) {
-        if (const hlo::Attr* a = m_.findAttr(id, hlo::AttrKey::manual_axes)) inner.append(a->axes.begin(), a->axes.end());
+        if (const hlo::Attr* a = m_.findAttr(id, hlo::AttrKey::manual_axes))
+          inner.append(a->axes.begin(), a->axes.end());
       }
       for (hlo::RegionId r : op.regions) markManual(r, inner);
     }
@@ -191,7 +207,8 @@ class Propagator {
   }
 
   /// Extends what the factors allow. Operand tensors come first in `tensors`.
-  void spread(const OpRule& rule, llvm::ArrayRef<Tensor> tensors, hlo::OpId op, bool forward, bool backward, size_t num_operands) {
+  void spread(const OpRule& rule, llvm::ArrayRef<Tensor> tensors, hlo::OpId op, bool forward, bool backward,
+              size_t num_operands) {
     llvm::SmallVector<FactorAxes, 4> have(tensors.size());
     bool any = false;
     for (size_t t = 0; t < tensors.size(); ++t) {
@@ -221,7 +238,8 @@ class Propagator {
 
   static bool better(const Axes& a, const Axes& b) { return sharding::product(a) > sharding::product(b); }
 
-  void extend(const OpRule& rule, const Tensor& t, FactorAxes& have, size_t f, const Axes& want, hlo::OpId op, Slot from) {
+  void extend(const OpRule& rule, const Tensor& t, FactorAxes& have, size_t f, const Axes& want, hlo::OpId op,
+              Slot from) {
     int dim = -1;
     for (size_t d = 0; d < t.map->size(); ++d) {
       if (llvm::is_contained((*t.map)[d], static_cast<int16_t>(f))) dim = static_cast<int>(d);
@@ -257,7 +275,8 @@ class Propagator {
     return out;
   }
 
-  /// Behind manual axes a dimension is cut evenly or not at all: padding inside would shift what stands outside.
+  /// Behind manual axes a dimension is cut evenly or not at all: padding inside would shift what stands
+  /// outside.
   void alignBorders() {
     for (const Edge& e : p_.flow.edges) {
       if (!e.manual) continue;
@@ -287,7 +306,8 @@ class Propagator {
     }
   }
 
-  void follow(Slot to, Slot from, size_t d, sharding::AxesRef to_prefix, sharding::AxesRef from_prefix, hlo::OpId op) {
+  void follow(Slot to, Slot from, size_t d, sharding::AxesRef to_prefix, sharding::AxesRef from_prefix,
+              hlo::OpId op) {
     DimSharding& state = p_.dims[to][d];
     const DimSharding& other = p_.dims[from][d];
     if (!state.open || state.priority > round_ || other.priority > round_) return;

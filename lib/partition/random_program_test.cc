@@ -1,9 +1,8 @@
 // The generator and the property: a partitioned random program equals the whole one, bit for bit on integers.
-#include "random_program_test_util.h"
-
 #include <gtest/gtest.h>
 
 #include "equality_test_util.h"
+#include "random_program_test_util.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/print.h"
 #include "tpu/hlo/verify.h"
@@ -28,7 +27,11 @@ using Ints = llvm::SmallVector<int64_t, 6>;
 
 class Generator {
  public:
-  Generator(uint64_t seed, int num_ops) : r_{seed * 7919 + 17}, num_ops_(num_ops), func_(m_.addFunc("main", false)), b_(m_, m_.func(func_).body) {
+  Generator(uint64_t seed, int num_ops)
+      : r_{seed * 7919 + 17},
+        num_ops_(num_ops),
+        func_(m_.addFunc("main", false)),
+        b_(m_, m_.func(func_).body) {
     m_.entry = func_;
     m_.name = "random";
   }
@@ -37,7 +40,8 @@ class Generator {
     makeMesh();
     int args = 2 + static_cast<int>(r_.below(3));
     for (int i = 0; i < args; ++i) {
-      ValueId v = m_.addArg(m_.func(func_).body, m_.tensorType(ElementType::kS32, randomDims()), hlo::LocId());
+      ValueId v =
+          m_.addArg(m_.func(func_).body, m_.tensorType(ElementType::kS32, randomDims()), hlo::LocId());
       hlo::Port p;
       if (r_.chance(80)) p.sharding = randomSharding(dims(v));
       m_.funcs[func_.v].arg_ports.push_back(p);
@@ -109,7 +113,9 @@ class Generator {
       if (dims(v) == want) return v;
     }
     if (want.empty()) return scalar(r_.below(5));
-    return b_.add(b_.iota(m_.tensorType(ElementType::kS32, want), r_.below(std::max<int64_t>(1, want.size()))), b_.splatInt(m_.tensorType(ElementType::kS32, want), r_.below(5)));
+    return b_.add(
+        b_.iota(m_.tensorType(ElementType::kS32, want), r_.below(std::max<int64_t>(1, want.size()))),
+        b_.splatInt(m_.tensorType(ElementType::kS32, want), r_.below(5)));
   }
   ValueId scalar(int64_t v) { return b_.scalarInt(ElementType::kS32, v); }
   void keep(ValueId v) {
@@ -121,38 +127,64 @@ class Generator {
     Ints d = dims(x);
     int64_t rank = static_cast<int64_t>(d.size());
     switch (r_.below(26)) {
-      case 0: return keep(b_.add(x, ofDims(d)));
-      case 1: return keep(b_.multiply(x, ofDims(d)));
-      case 2: return keep(b_.select(b_.compare(hlo::Comparison::kLt, x, ofDims(d)), x, ofDims(d)));
-      case 3: return transposeStep(x, d);
-      case 4: return reshapeStep(x, d);
-      case 5: return sliceStep(x, d);
-      case 6: return padStep(x, d);
-      case 7: return concatStep(x, d);
-      case 8: return keep(rank ? b_.reverse(x, {r_.below(rank)}) : x);
-      case 9: return reduceStep(x, d);
+      case 0:
+        return keep(b_.add(x, ofDims(d)));
+      case 1:
+        return keep(b_.multiply(x, ofDims(d)));
+      case 2:
+        return keep(b_.select(b_.compare(hlo::Comparison::kLt, x, ofDims(d)), x, ofDims(d)));
+      case 3:
+        return transposeStep(x, d);
+      case 4:
+        return reshapeStep(x, d);
+      case 5:
+        return sliceStep(x, d);
+      case 6:
+        return padStep(x, d);
+      case 7:
+        return concatStep(x, d);
+      case 8:
+        return keep(rank ? b_.reverse(x, {r_.below(rank)}) : x);
+      case 9:
+        return reduceStep(x, d);
       case 10:
-      case 11: return dotStep(x, d);
-      case 12: return broadcastStep(x, d);
-      case 13: return constraintStep(x, d);
-      case 14: return constraintStep(x, d);
-      case 15: return dynamicSliceStep(x, d);
-      case 16: return dynamicUpdateStep(x, d);
-      case 17: return gatherStep(x, d);
-      case 18: return scatterStep(x, d);
-      case 19: return sortStep(x, d);
-      case 20: return topKStep(x, d);
-      case 21: return windowStep(x, d);
-      case 22: return branchStep(x, d);
-      case 23: return convolutionStep();
-      case 24: return manualStep(x, d);
-      default: return loopStep(x, d);
+      case 11:
+        return dotStep(x, d);
+      case 12:
+        return broadcastStep(x, d);
+      case 13:
+        return constraintStep(x, d);
+      case 14:
+        return constraintStep(x, d);
+      case 15:
+        return dynamicSliceStep(x, d);
+      case 16:
+        return dynamicUpdateStep(x, d);
+      case 17:
+        return gatherStep(x, d);
+      case 18:
+        return scatterStep(x, d);
+      case 19:
+        return sortStep(x, d);
+      case 20:
+        return topKStep(x, d);
+      case 21:
+        return windowStep(x, d);
+      case 22:
+        return branchStep(x, d);
+      case 23:
+        return convolutionStep();
+      case 24:
+        return manualStep(x, d);
+      default:
+        return loopStep(x, d);
     }
   }
 
   void transposeStep(ValueId x, const Ints& d) {
     Ints perm;
-    for (size_t i = 0; i < d.size(); ++i) perm.insert(perm.begin() + r_.below(static_cast<int64_t>(perm.size()) + 1), static_cast<int64_t>(i));
+    for (size_t i = 0; i < d.size(); ++i)
+      perm.insert(perm.begin() + r_.below(static_cast<int64_t>(perm.size()) + 1), static_cast<int64_t>(i));
     keep(b_.transpose(x, perm));
   }
   void reshapeStep(ValueId x, const Ints& d) {
@@ -202,7 +234,8 @@ class Generator {
     }
     constexpr Opcode kOps[] = {Opcode::add, Opcode::maximum, Opcode::minimum, Opcode::add, Opcode::xor_};
     Opcode op = kOps[r_.below(5)];
-    ValueId init = r_.chance(70) ? *b_.identity(op, m_.tensorType(ElementType::kS32, {})) : scalar(r_.below(7));
+    ValueId init =
+        r_.chance(70) ? *b_.identity(op, m_.tensorType(ElementType::kS32, {})) : scalar(r_.below(7));
     keep(b_.reduce(x, init, which, op));
   }
   void dotStep(ValueId x, const Ints& d) {
@@ -264,7 +297,9 @@ class Generator {
   ValueId indices(int64_t count, int64_t range) {
     ValueId raw = ofDims({count, 1});
     hlo::TypeId type = m_.value(raw).type;
-    return b_.subtract(b_.remainder(b_.add(raw, b_.splatInt(type, r_.below(5))), b_.splatInt(type, range + 3)), b_.splatInt(type, 1));
+    return b_.subtract(
+        b_.remainder(b_.add(raw, b_.splatInt(type, r_.below(5))), b_.splatInt(type, range + 3)),
+        b_.splatInt(type, 1));
   }
   void gatherStep(ValueId x, const Ints& d) {
     if (d.empty()) return;
@@ -357,15 +392,21 @@ class Generator {
     keep(b_.result(op));
   }
   void convolutionStep() {
-    int64_t n = 1 + r_.below(4), groups = r_.chance(30) ? 2 : 1, ci = groups * (1 + r_.below(2)), co = groups * (1 + r_.below(3));
-    int64_t size = 4 + r_.below(9), k = 1 + r_.below(3), stride = 1 + r_.below(2), dilation = 1 + r_.below(2), low = r_.below(4), high = r_.below(4);
+    int64_t n = 1 + r_.below(4), groups = r_.chance(30) ? 2 : 1, ci = groups * (1 + r_.below(2)),
+            co = groups * (1 + r_.below(3));
+    int64_t size = 4 + r_.below(9), k = 1 + r_.below(3), stride = 1 + r_.below(2), dilation = 1 + r_.below(2),
+            low = r_.below(4), high = r_.below(4);
     int64_t out = size + low + high - ((k - 1) * dilation + 1);
     if (out < 0) return;
     out = out / stride + 1;
-    hlo::OpId op = b_.create(Opcode::convolution, {constrained({n, size, ci}), constrained({k, ci / groups, co})}, {m_.tensorType(ElementType::kS32, {n, out, co})});
+    hlo::OpId op =
+        b_.create(Opcode::convolution, {constrained({n, size, ci}), constrained({k, ci / groups, co})},
+                  {m_.tensorType(ElementType::kS32, {n, out, co})});
     auto set = [&](AttrKey key, int64_t v) { m_.setInt(op, key, v); };
-    set(AttrKey::input_batch_dimension, 0), set(AttrKey::input_feature_dimension, 2), set(AttrKey::output_batch_dimension, 0);
-    set(AttrKey::output_feature_dimension, 2), set(AttrKey::kernel_input_feature_dimension, 1), set(AttrKey::kernel_output_feature_dimension, 2);
+    set(AttrKey::input_batch_dimension, 0), set(AttrKey::input_feature_dimension, 2),
+        set(AttrKey::output_batch_dimension, 0);
+    set(AttrKey::output_feature_dimension, 2), set(AttrKey::kernel_input_feature_dimension, 1),
+        set(AttrKey::kernel_output_feature_dimension, 2);
     m_.setInts(op, AttrKey::input_spatial_dimensions, {1});
     m_.setInts(op, AttrKey::output_spatial_dimensions, {1});
     m_.setInts(op, AttrKey::kernel_spatial_dimensions, {0});
@@ -376,7 +417,8 @@ class Generator {
     keep(b_.result(op));
   }
   ValueId constrained(const Ints& d) {
-    hlo::OpId op = b_.create(Opcode::sdy_sharding_constraint, {ofDims(d)}, {m_.tensorType(ElementType::kS32, d)});
+    hlo::OpId op =
+        b_.create(Opcode::sdy_sharding_constraint, {ofDims(d)}, {m_.tensorType(ElementType::kS32, d)});
     m_.setSharding(op, AttrKey::sharding, randomSharding(d));
     return b_.result(op);
   }
@@ -462,7 +504,9 @@ class Generator {
   std::vector<ValueId> pool_;
 };
 
-std::string problemOf(uint64_t seed, int ops) { return compareModules(randomProgram(seed, ops), {}, seed, 0).problem; }
+std::string problemOf(uint64_t seed, int ops) {
+  return compareModules(randomProgram(seed, ops), {}, seed, 0).problem;
+}
 
 TEST(RandomPrograms, EqualTheWholeProgram) {
   const char* count = std::getenv("PROGRAMS");
@@ -476,7 +520,8 @@ TEST(RandomPrograms, EqualTheWholeProgram) {
     ++failures;
     while (ops > 0 && !problemOf(seed, ops - 1).empty()) --ops;
     Comparison c = compareModules(randomProgram(seed, ops), {}, seed, 0);
-    ADD_FAILURE() << "seed " << seed << " with " << ops << " ops: " << c.problem << hlo::toText(randomProgram(seed, ops)) << hlo::toText(c.partitioned);
+    ADD_FAILURE() << "seed " << seed << " with " << ops << " ops: " << c.problem
+                  << hlo::toText(randomProgram(seed, ops)) << hlo::toText(c.partitioned);
   }
 }
 

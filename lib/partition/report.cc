@@ -10,8 +10,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 
 namespace {
 
@@ -27,7 +27,8 @@ double opsOf(const hlo::Module& m, OpId id) {
   if (op.opcode == Opcode::dot) return n * static_cast<double>(m.typeOf(op.operands[0]).dims.back());
   if (op.opcode == Opcode::dot_general) {
     const hlo::Type& lhs = m.typeOf(op.operands[0]);
-    for (int64_t d : m.getInts(id, AttrKey::lhs_contracting_dimensions)) n *= static_cast<double>(lhs.dims[d]);
+    for (int64_t d : m.getInts(id, AttrKey::lhs_contracting_dimensions))
+      n *= static_cast<double>(lhs.dims[d]);
     return n;
   }
   const hlo::Type& kernel = m.typeOf(op.operands[1]);
@@ -38,7 +39,8 @@ double opsOf(const hlo::Module& m, OpId id) {
   return n;
 }
 
-/// Visits every op with the product of trips of the loops around it. `scale` is multiplied by the devices of manual axes.
+/// Visits every op with the product of trips of the loops around it. `scale` is multiplied by the devices of
+/// manual axes.
 template <class Fn>
 void withTrips(const hlo::Module& m, hlo::RegionId region, double trips, double scale, Fn&& fn) {
   for (OpId id : m.region(region).ops) {
@@ -47,7 +49,8 @@ void withTrips(const hlo::Module& m, hlo::RegionId region, double trips, double 
     double inner = trips, inner_scale = scale;
     if (op.opcode == Opcode::while_) inner *= static_cast<double>(hlo::tripCount(m, id).value_or(1));
     if (op.opcode == Opcode::sdy_manual_computation) {
-      if (const hlo::Attr* a = m.findAttr(id, AttrKey::manual_axes)) inner_scale *= static_cast<double>(sharding::product(a->axes));
+      if (const hlo::Attr* a = m.findAttr(id, AttrKey::manual_axes))
+        inner_scale *= static_cast<double>(sharding::product(a->axes));
     }
     for (hlo::RegionId r : op.regions) withTrips(m, r, inner, inner_scale, fn);
   }
@@ -66,12 +69,17 @@ double movingShare(const hlo::Module& m, OpId id, int64_t group) {
 double wireBytes(Opcode opcode, double size, double n, double share) {
   switch (opcode) {
     case Opcode::all_reduce:
-    case Opcode::cross_replica_sum: return 2 * size * (n - 1) / n;
+    case Opcode::cross_replica_sum:
+      return 2 * size * (n - 1) / n;
     case Opcode::all_gather:
-    case Opcode::all_to_all: return size * (n - 1) / n;
-    case Opcode::reduce_scatter: return size * (n - 1);
-    case Opcode::collective_permute: return size * share;
-    default: return size * (n - 1) / n;
+    case Opcode::all_to_all:
+      return size * (n - 1) / n;
+    case Opcode::reduce_scatter:
+      return size * (n - 1);
+    case Opcode::collective_permute:
+      return size * share;
+    default:
+      return size * (n - 1) / n;
   }
 }
 
@@ -81,7 +89,8 @@ double contractionOps(const hlo::Module& m) {
   double total = 0;
   withTrips(m, m.func(m.entry).body, 1, 1, [&](OpId id, double trips, double scale) {
     Opcode opcode = m.op(id).opcode;
-    if (opcode == Opcode::dot_general || opcode == Opcode::dot || opcode == Opcode::convolution) total += opsOf(m, id) * trips * scale;
+    if (opcode == Opcode::dot_general || opcode == Opcode::dot || opcode == Opcode::convolution)
+      total += opsOf(m, id) * trips * scale;
   });
   return total;
 }
@@ -113,7 +122,8 @@ PartitionReport makeReport(const hlo::Module& m, const target::Target& target, d
     double once = wireBytes(op.opcode, static_cast<double>(r.bytes), n, movingShare(m, id, r.group_size));
     r.wire_bytes = static_cast<int64_t>(once * trips + 0.5);
     // A ring over one dimension of the torus uses its links both ways.
-    double hops = op.opcode == Opcode::collective_permute ? 1 : (n - 1) * (op.opcode == Opcode::all_reduce ? 2 : 1);
+    double hops =
+        op.opcode == Opcode::collective_permute ? 1 : (n - 1) * (op.opcode == Opcode::all_reduce ? 2 : 1);
     r.time_ns = trips * (once / (2 * link) * 1e9 + hops * static_cast<double>(target.chip.ici_hop_ns));
     r.why = why_of[id.v];
     report.count_by_kind[r.kind] += 1;
@@ -121,7 +131,8 @@ PartitionReport makeReport(const hlo::Module& m, const target::Target& target, d
     report.wire_bytes += r.wire_bytes;
     report.records.push_back(std::move(r));
   });
-  std::stable_sort(report.records.begin(), report.records.end(), [](const auto& a, const auto& b) { return a.wire_bytes > b.wire_bytes; });
+  std::stable_sort(report.records.begin(), report.records.end(),
+                   [](const auto& a, const auto& b) { return a.wire_bytes > b.wire_bytes; });
   const hlo::Func& entry = m.func(m.entry);
   const std::vector<hlo::ValueId>& args = m.region(entry.body).args;
   report.arguments = static_cast<int64_t>(args.size());

@@ -10,19 +10,20 @@
 
 namespace tpu::partition {
 
-/// Floating-point and integer operations of contractions (2 M N K), loops times trips, on the types that the module has: per
-/// device after partitioning, of the whole program before (bodies of manual regions count once per device of their axes).
+/// Floating-point and integer operations of contractions (2 M N K), loops times trips, on the types that the
+/// module has: per device after partitioning, of the whole program before (bodies of manual regions count
+/// once per device of their axes).
 double contractionOps(const hlo::Module& m);
 
 struct CollectiveRecord {
   hlo::OpId op;
   std::string kind;
-  int64_t bytes = 0;         // result bytes per device
-  int64_t wire_bytes = 0;    // sent per device, mean, all trips
+  int64_t bytes = 0;       // result bytes per device
+  int64_t wire_bytes = 0;  // sent per device, mean, all trips
   int64_t trips = 1;
   std::vector<std::string> axes;
   int64_t group_size = 1;
-  double time_ns = 0;        // all trips, at sustained link rates, alone on the wires
+  double time_ns = 0;  // all trips, at sustained link rates, alone on the wires
   const hlo::Why* why = nullptr;
 };
 
@@ -43,7 +44,8 @@ void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
 /// For people; repeats of one cause are folded.
 void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os);
 /// The one to three lines on stderr after success.
-std::string summaryText(const hlo::Module& m, const PartitionReport& report, const target::Target& target, size_t warnings);
+std::string summaryText(const hlo::Module& m, const PartitionReport& report, const target::Target& target,
+                        size_t warnings);
 /// Arguments and results: position, name, type, sharding, donation.
 void writeSignature(const hlo::Module& m, bool json, llvm::raw_ostream& os);
 

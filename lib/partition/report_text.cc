@@ -24,8 +24,15 @@ void orNull(JsonWriter& w, llvm::StringRef key, const std::string& text) {
 void writeRecord(const hlo::Module& m, const CollectiveRecord& r, llvm::raw_ostream& os) {
   JsonWriter w(os);
   w.beginObject();
-  w.field("type", "collective").field("op", static_cast<int64_t>(r.op.v)).field("kind", r.kind).field("bytes", r.bytes);
-  w.field("wire_bytes", r.wire_bytes).field("trips", r.trips).key("axes").strings(r.axes).field("group_size", r.group_size);
+  w.field("type", "collective")
+      .field("op", static_cast<int64_t>(r.op.v))
+      .field("kind", r.kind)
+      .field("bytes", r.bytes);
+  w.field("wire_bytes", r.wire_bytes)
+      .field("trips", r.trips)
+      .key("axes")
+      .strings(r.axes)
+      .field("group_size", r.group_size);
   orNull(w, "loc", m.loc(m.op(r.op).loc).str());
   const hlo::Why none;
   const hlo::Why& why = r.why ? *r.why : none;
@@ -46,7 +53,8 @@ void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
   for (const CollectiveRecord& r : report.records) writeRecord(m, r, os);
   JsonWriter w(os);
   w.beginObject().field("type", "summary").field("devices", report.devices);
-  w.field("dot_flops", static_cast<int64_t>(report.dot_flops)).field("dot_flops_unpartitioned", static_cast<int64_t>(report.dot_flops_unpartitioned));
+  w.field("dot_flops", static_cast<int64_t>(report.dot_flops))
+      .field("dot_flops_unpartitioned", static_cast<int64_t>(report.dot_flops_unpartitioned));
   w.field("collectives", static_cast<int64_t>(report.records.size())).field("wire_bytes", report.wire_bytes);
   w.key("count_by_kind").beginObject();
   for (const auto& [kind, n] : report.count_by_kind) w.field(kind, n);
@@ -54,7 +62,8 @@ void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
   for (const auto& [kind, n] : report.wire_by_kind) w.field(kind, n);
   w.endObject();
   w.field("arguments", report.arguments).field("results", report.results);
-  w.field("argument_bytes", report.argument_bytes).field("replicated_argument_bytes", report.replicated_argument_bytes);
+  w.field("argument_bytes", report.argument_bytes)
+      .field("replicated_argument_bytes", report.replicated_argument_bytes);
   w.endObject();
   os << '\n';
 }
@@ -82,7 +91,8 @@ void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
     e.wire += r.wire_bytes;
     e.time += r.time_ns;
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.wire > b.wire; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.wire > b.wire; });
   for (const Entry& e : entries) {
     const CollectiveRecord& r = *e.first;
     os << (m.op(r.op).loc ? m.loc(m.op(r.op).loc) : "unknown place") << ": ";
@@ -90,27 +100,32 @@ void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
     os << r.kind << " over ";
     for (size_t i = 0; i < r.axes.size(); ++i) os << (i ? "," : "") << r.axes[i];
     if (r.axes.empty()) os << "listed groups";
-    os << " (" << plural(r.group_size, "device") << "): " << formatBytes(e.wire) << " sent per device, " << formatNs(e.time);
+    os << " (" << plural(r.group_size, "device") << "): " << formatBytes(e.wire) << " sent per device, "
+       << formatNs(e.time);
     if (r.trips > 1) os << ", in a loop of " << r.trips << " trips";
     os << '\n';
     if (!r.why) continue;
     if (!r.why->reason.empty()) os << "  why: " << r.why->reason << '\n';
     if (!r.why->before.empty()) os << "  from " << r.why->before << " to " << r.why->after << '\n';
-    if (!r.why->asked_at.empty() && r.why->asked_at != m.loc(m.op(r.op).loc)) os << "  asked for at " << r.why->asked_at << '\n';
+    if (!r.why->asked_at.empty() && r.why->asked_at != m.loc(m.op(r.op).loc))
+      os << "  asked for at " << r.why->asked_at << '\n';
     if (!r.why->remove_by.empty()) os << "  to remove it: " << r.why->remove_by << '\n';
   }
 }
 
-std::string summaryText(const hlo::Module& m, const PartitionReport& r, const target::Target& target, size_t warnings) {
+std::string summaryText(const hlo::Module& m, const PartitionReport& r, const target::Target& target,
+                        size_t warnings) {
   std::string mesh;
   for (const hlo::Mesh& x : m.meshes) {
     if (x.numDevices() == r.devices && mesh.empty() && r.devices > 1) mesh = sharding::printMesh(x);
   }
   std::string out = plural(r.devices, "device");
   if (!mesh.empty()) out += ": " + mesh;
-  out += " on " + target.text + "; " + plural(r.arguments, "argument") + ", " + plural(r.results, "result") + "\n";
+  out += " on " + target.text + "; " + plural(r.arguments, "argument") + ", " + plural(r.results, "result") +
+         "\n";
   if (r.devices > 1 || !r.records.empty()) {
-    out += plural(r.records.size(), "collective") + ", " + formatBytes(r.wire_bytes) + " per device and step over the wires";
+    out += plural(r.records.size(), "collective") + ", " + formatBytes(r.wire_bytes) +
+           " per device and step over the wires";
     if (warnings) out += "; " + plural(warnings, "warning");
     out += "\n";
   }
@@ -125,14 +140,17 @@ void writeSignature(const hlo::Module& m, bool json, llvm::raw_ostream& os) {
     if (json) {
       JsonWriter w(os);
       w.beginObject().field("type", role).field("index", static_cast<int64_t>(i)).field("name", name);
-      w.field("tensor", hlo::typeText(m, type)).field("local", hlo::typeText(m, local)).field("sharding", sharding);
+      w.field("tensor", hlo::typeText(m, type))
+          .field("local", hlo::typeText(m, local))
+          .field("sharding", sharding);
       if (p.alias >= 0) w.field("alias", static_cast<int64_t>(p.alias));
       if (p.donated) w.field("donated", true);
       w.endObject();
       os << '\n';
       return;
     }
-    os << role << ' ' << i << ' ' << (name.empty() ? "-" : name) << ' ' << hlo::typeText(m, type) << ' ' << sharding;
+    os << role << ' ' << i << ' ' << (name.empty() ? "-" : name) << ' ' << hlo::typeText(m, type) << ' '
+       << sharding;
     if (p.global_type && p.global_type != local) os << " local " << hlo::typeText(m, local);
     if (p.alias >= 0) os << " donated to result " << p.alias;
     if (p.donated) os << " donated";
@@ -140,7 +158,8 @@ void writeSignature(const hlo::Module& m, bool json, llvm::raw_ostream& os) {
   };
   const std::vector<hlo::ValueId>& args = m.region(entry.body).args;
   for (size_t i = 0; i < args.size(); ++i) line("argument", i, entry.arg_ports[i], m.value(args[i]).type);
-  for (size_t i = 0; i < entry.result_types.size(); ++i) line("result", i, entry.result_ports[i], entry.result_types[i]);
+  for (size_t i = 0; i < entry.result_types.size(); ++i)
+    line("result", i, entry.result_ports[i], entry.result_types[i]);
 }
 
 }  // namespace tpu::partition

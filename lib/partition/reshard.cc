@@ -1,8 +1,10 @@
-// Explicit reshards: one sweep over the program. For each operation the factors to shard are chosen, operands are brought
-// to what that needs, and results to what propagation gave them. After this pass the sharding of every operand is exactly
-// what its operation computes with, and every change of sharding is an sdy.reshard with a reason.
+// Explicit reshards: one sweep over the program. For each operation the factors to shard are chosen, operands
+// are brought to what that needs, and results to what propagation gave them. After this pass the sharding of
+// every operand is exactly what its operation computes with, and every change of sharding is an sdy.reshard
+// with a reason.
 #include <map>
 
+#include "causes.h"
 #include "choose.h"
 #include "context.h"
 #include "llvm/ADT/DenseMap.h"
@@ -13,8 +15,8 @@
 namespace tpu::partition {
 
 using hlo::AttrKey;
-using hlo::OpId;
 using hlo::Opcode;
+using hlo::OpId;
 using hlo::RegionId;
 using hlo::ShardingId;
 using hlo::ValueId;
@@ -23,14 +25,6 @@ using sharding::FactorAxes;
 using sharding::OpRule;
 
 namespace {
-
-/// Why a reshard is made, kept apart until it is known whether one is made.
-struct Cause {
-  llvm::StringRef code;
-  OpId needed_by;
-  hlo::LocId asked_at;
-  llvm::StringRef reason, remove_by;
-};
 
 class Resharder {
  public:
@@ -49,7 +43,7 @@ class Resharder {
     countUses();
     region(m_.func(m_.entry).body);
     hlo::eliminateDeadCode(m_);
-    foldChains();
+    foldReshardChains(m_, ctx_);
     hlo::eliminateDeadCode(m_);
     return llvm::Error::success();
   }
@@ -68,40 +62,6 @@ class Resharder {
     });
   }
 
-  /// A reshard that is only resharded again: go from its source directly where that is cheaper.
-  void foldChains() {
-    std::vector<llvm::SmallVector<OpId, 2>> users(m_.numValues());
-    std::vector<OpId> reshards;
-    hlo::walk(m_, [&](OpId id) {
-      if (m_.op(id).opcode == Opcode::sdy_reshard) reshards.push_back(id);
-      for (ValueId v : m_.op(id).operands) users[v.v].push_back(id);
-    });
-    for (OpId id : reshards) {
-      ValueId source = m_.op(id).operands[0], middle = m_.op(id).results[0];
-      const hlo::Type& type = m_.typeOf(middle);
-      bool only = !users[middle.v].empty();
-      double through = planCost(type, source, middle), direct = 0;
-      for (OpId u : users[middle.v]) {
-        only &= m_.op(u).opcode == Opcode::sdy_reshard;
-        if (!only) break;
-        through += planCost(type, middle, m_.op(u).results[0]);
-        direct += planCost(type, source, m_.op(u).results[0]);
-      }
-      if (!only || direct >= through) continue;
-      for (OpId u : users[middle.v]) {
-        m_.op(u).operands[0] = source;
-        users[source.v].push_back(u);
-        for (hlo::Why& w : m_.whys) {
-          if (w.op == u) w.before = text(layout(source));
-        }
-      }
-      users[middle.v].clear();
-    }
-  }
-  double planCost(const hlo::Type& type, ValueId from, ValueId to) {
-    return ctx_.plans(m_).plan(type.dims, elementBits(type.element), layout(from), layout(to)).cost;
-  }
-
   // ---------------------------------------------------------------- values
   ValueId current(ValueId v) const { return v.v < map_.size() && map_[v.v] ? map_[v.v] : v; }
   void replace(ValueId from, ValueId to) {
@@ -111,7 +71,8 @@ class Resharder {
   bool isFree(ValueId v) const { return v.v < free_.size() && free_[v.v]; }
   /// A free value, or one behind constraints: made again in any sharding rather than sent.
   ValueId freeRoot(ValueId v) const {
-    while (!isFree(v) && v.v < ctx_.propagated->flow.num_values && m_.value(v).def && m_.op(m_.value(v).def).opcode == Opcode::sdy_sharding_constraint) {
+    while (!isFree(v) && v.v < ctx_.propagated->flow.num_values && m_.value(v).def &&
+           m_.op(m_.value(v).def).opcode == Opcode::sdy_sharding_constraint) {
       v = m_.op(m_.value(v).def).operands[0];
     }
     return isFree(v) ? v : ValueId();
@@ -125,7 +86,8 @@ class Resharder {
     return value.def ? m_.op(value.def).parent : value.region;
   }
 
-  /// The value in the wanted layout: itself, an earlier reshard, a copy of a free value, or a new reshard in `at`.
+  /// The value in the wanted layout: itself, an earlier reshard, a copy of a free value, or a new reshard in
+  /// `at`.
   ValueId require(ValueId original, const Layout& need, RegionId at, const Cause& cause) {
     ValueId v = current(original);
     if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) return v;
@@ -147,7 +109,8 @@ class Resharder {
     return op ? m_.op(op).parent : RegionId();
   }
 
-  ValueId emitReshard(ValueId v, const Layout& have, const Layout& need, ShardingId id, RegionId at, const Cause& cause) {
+  ValueId emitReshard(ValueId v, const Layout& have, const Layout& need, ShardingId id, RegionId at,
+                      const Cause& cause) {
     hlo::LocId loc = cause.needed_by ? m_.op(cause.needed_by).loc : cause.asked_at;
     OpId op = m_.create(at, Opcode::sdy_reshard, {v}, {m_.value(v).type}, loc);
     out(at).push_back(op);
@@ -200,7 +163,8 @@ class Resharder {
     RegionId at = m_.op(def).parent;
     ValueId result;
     if (!whole || Chooser::layoutFor(rule, rule.results[0], axes) != need) {
-      result = emitReshard(v, layout(v), need, id, at, {"local", def, m_.op(def).loc, "cut from a value that every device has", ""});
+      result = emitReshard(v, layout(v), need, id, at,
+                           {"local", def, m_.op(def).loc, "cut from a value that every device has", ""});
     } else {
       llvm::SmallVector<ValueId, 3> operands;
       for (size_t i = 0; i < m_.op(def).operands.size(); ++i) {
@@ -232,20 +196,28 @@ class Resharder {
 
   void op(OpId id, RegionId r) {
     switch (m_.op(id).opcode) {
-      case Opcode::while_: return whileOp(id, r);
+      case Opcode::while_:
+        return whileOp(id, r);
       case Opcode::if_:
-      case Opcode::case_: return branchOp(id, r);
-      case Opcode::sdy_manual_computation: return manualOp(id, r);
-      case Opcode::return_: return returnOp(id, r);
+      case Opcode::case_:
+        return branchOp(id, r);
+      case Opcode::sdy_manual_computation:
+        return manualOp(id, r);
+      case Opcode::return_:
+        return returnOp(id, r);
       case Opcode::sdy_sharding_constraint:
       case Opcode::sdy_reshard:
-      case Opcode::sdy_propagation_barrier: return requestOp(id, r);
-      case Opcode::sdy_sharding_group: return;
-      case Opcode::optimization_barrier: return barrierOp(id, r);
+      case Opcode::sdy_propagation_barrier:
+        return requestOp(id, r);
+      case Opcode::sdy_sharding_group:
+        return;
+      case Opcode::optimization_barrier:
+        return barrierOp(id, r);
       case Opcode::custom_call:
         if (isManualBorder(m_, id)) return borderOp(id, r);
         return plainOp(id, r);
-      default: return plainOp(id, r);
+      default:
+        return plainOp(id, r);
     }
   }
 
@@ -260,25 +232,32 @@ class Resharder {
 
   void borderOp(OpId id, RegionId r) {
     ValueId operand = m_.op(id).operands[0], result = m_.op(id).results[0];
-    Layout outside = layoutOf(m_, m_.findAttr(id, AttrKey::sharding)->sharding, m_.typeOf(result).rank()), inside;
+    Layout outside = layoutOf(m_, m_.findAttr(id, AttrKey::sharding)->sharding, m_.typeOf(result).rank()),
+           inside;
     inside.dims.resize(outside.dims.size());
     bool enters = m_.getString(id, AttrKey::call_target_name) == "SPMDFullToShardShape";
-    ValueId v = require(operand, enters ? outside : inside, r,
-                        {"manual-region", id, m_.op(id).loc, "the manual region wants this operand in its own sharding", "give the operand that sharding"});
+    ValueId v = require(
+        operand, enters ? outside : inside, r,
+        {"manual-region", id, m_.op(id).loc, "the manual region wants this operand in its own sharding",
+         "give the operand that sharding"});
     m_.op(id).operands[0] = v;
     out(r).push_back(id);
     Layout wanted = layout(result), made = enters ? inside : outside;
     setLayout(result, made);
     if (wanted == made) return;
     replace(result, emitReshard(result, made, wanted, internLayout(m_, ctx_.mesh, wanted), r,
-                                {"manual-region", id, m_.op(id).loc, "the result of the manual region is wanted in another sharding", "use the sharding that the region gives"}));
+                                {"manual-region", id, m_.op(id).loc,
+                                 "the result of the manual region is wanted in another sharding",
+                                 "use the sharding that the region gives"}));
   }
 
   /// Each value passes through in its own sharding.
   void barrierOp(OpId id, RegionId r) {
     for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
-      ValueId v = require(m_.op(id).operands[i], layout(m_.op(id).results[i]), r,
-                          {"result", id, m_.op(id).loc, "the value is used in another sharding behind this barrier", "give it that sharding before"});
+      ValueId v =
+          require(m_.op(id).operands[i], layout(m_.op(id).results[i]), r,
+                  {"result", id, m_.op(id).loc, "the value is used in another sharding behind this barrier",
+                   "give it that sharding before"});
       m_.op(id).operands[i] = v;
     }
     out(r).push_back(id);
@@ -310,7 +289,8 @@ class Resharder {
     bool joint = k > 1;  // several results are combined together, by the op's own expansion
     for (size_t i = 0; i < n; ++i) {
       Layout need = Chooser::layoutFor(rule, rule.operands[i], choice.axes);
-      ValueId v = require(m_.op(id).operands[i], need, r, operandCause(id, i, rule));
+      ValueId v = require(m_.op(id).operands[i], need, r,
+                          operandCause(m_, id, originOf(m_.op(id).operands[i]), rule.note));
       m_.op(id).operands[i] = v;
     }
     m_.removeAttr(id, AttrKey::result_shardings);
@@ -324,7 +304,9 @@ class Resharder {
       setLayout(v, made);
       if (made == wanted) continue;
       ShardingId want_id = internLayout(m_, ctx_.mesh, wanted);
-      replace(v, emitReshard(v, made, wanted, want_id, r, resultCause(id, i, !made.unreduced.empty())));
+      replace(v, emitReshard(v, made, wanted, want_id, r,
+                             made.unreduced.empty() ? resultCause(id, originOf(m_.op(id).results[i]))
+                                                    : partialCause(m_, id, contractedAt(id))));
     }
   }
 
@@ -356,9 +338,17 @@ class Resharder {
   bool isSum(ValueId v) const {
     const hlo::Op& op = m_.op(m_.value(v).def);
     switch (op.opcode) {
-      case Opcode::dot_general: case Opcode::dot: case Opcode::convolution: case Opcode::add: case Opcode::subtract: return true;
-      case Opcode::reduce: case Opcode::scatter: return sharding::reducerOf(m_, op.regions[0]) == Opcode::add;
-      default: return false;
+      case Opcode::dot_general:
+      case Opcode::dot:
+      case Opcode::convolution:
+      case Opcode::add:
+      case Opcode::subtract:
+        return true;
+      case Opcode::reduce:
+      case Opcode::scatter:
+        return sharding::reducerOf(m_, op.regions[0]) == Opcode::add;
+      default:
+        return false;
     }
   }
 
@@ -375,62 +365,20 @@ class Resharder {
     out(r).push_back(id);
     setLayout(result, made);
     OpId first = m_.value(a).def;
-    replace(result, emitReshard(result, made, wanted, internLayout(m_, ctx_.mesh, wanted), r,
-                                {"contract-dim", id, contractedAt(first), "the sum of partial results, reduced once",
-                                 "shard the result over the same axes for a reduce_scatter"}));
+    replace(result,
+            emitReshard(result, made, wanted, internLayout(m_, ctx_.mesh, wanted), r,
+                        {"contract-dim", id, contractedAt(first), "the sum of partial results, reduced once",
+                         "shard the result over the same axes for a reduce_scatter"}));
     return true;
   }
 
   int bits(ValueId v) const { return elementBits(m_.typeOf(v).element); }
 
   const OpRule& ruleOf(OpId id) {
-    if (id.v < ctx_.propagated->rules.size() && !ctx_.propagated->rules[id.v].operands.empty()) return ctx_.propagated->rules[id.v];
+    if (id.v < ctx_.propagated->rules.size() && !ctx_.propagated->rules[id.v].operands.empty())
+      return ctx_.propagated->rules[id.v];
     scratch_ = sharding::ruleFor(m_, id);
     return scratch_;
-  }
-
-  Cause operandCause(OpId id, size_t i, const OpRule& rule) {
-    ValueId v = m_.op(id).operands[i];
-    hlo::LocId asked = originOf(v);
-    if (!rule.note.empty()) {
-      return {"whole-dim", id, asked, rule.note, "leave the dimension that this operation needs whole unsharded"};
-    }
-    switch (m_.op(id).opcode) {
-      case Opcode::dot_general:
-      case Opcode::dot:
-      case Opcode::convolution:
-        return {"operand", id, asked, "the operand is sharded over axes that this contraction uses otherwise",
-                "shard the operand like the other operand or the result"};
-      case Opcode::gather:
-      case Opcode::scatter:
-        return {"operand", id, asked, "indices may touch any part of this dimension", "shard the dimensions that are not indexed"};
-      default:
-        return {"operand", id, asked, "the operands of this operation are sharded differently", "give them the same sharding"};
-    }
-  }
-
-  Cause resultCause(OpId id, size_t i, bool partial) {
-    hlo::LocId asked = originOf(m_.op(id).results[i]);
-    if (!partial) {
-      return {"result", id, asked, "the result is wanted in another sharding than the operands give",
-              "ask for the sharding that the operands give"};
-    }
-    switch (m_.op(id).opcode) {
-      case Opcode::dot_general:
-      case Opcode::dot:
-      case Opcode::convolution:
-        return {"contract-dim", id, contractedAt(id), "a contracted dimension is sharded, so every device has a partial sum",
-                "shard the result over the same axes for a reduce_scatter, or leave the contracted dimension whole"};
-      case Opcode::gather:
-        return {"gather-dim", id, contractedAt(id), "the indexed dimension is sharded, so every device finds only its own rows",
-                "shard another dimension of the operand"};
-      case Opcode::scatter:
-        return {"scatter-dim", id, contractedAt(id), "updates are sharded over indices, so every device has a partial sum",
-                "shard the updated operand over the same axes for a reduce_scatter"};
-      default:
-        return {"reduce-dim", id, contractedAt(id), "a reduced dimension is sharded, so every device has a partial result",
-                "shard the result over the same axes for a reduce_scatter, or leave the reduced dimension whole"};
-    }
   }
 
   /// Who asked for the sharding of the first sharded operand.
@@ -458,8 +406,9 @@ class Resharder {
       m_.value(m_.region(cond).args[i]).sharding = m_.value(arg).sharding;
       m_.value(m_.op(id).results[i]).sharding = m_.value(arg).sharding;
     }
-    requireOperands(id, r, carried, {"loop-carried", id, m_.op(id).loc, "the loop carries this value in another sharding",
-                                     "give the initial value the sharding that the loop carries"});
+    requireOperands(id, r, carried,
+                    {"loop-carried", id, m_.op(id).loc, "the loop carries this value in another sharding",
+                     "give the initial value the sharding that the loop carries"});
     returns_.push_back({});
     region(cond);
     returns_.back() = std::move(carried);
@@ -486,9 +435,12 @@ class Resharder {
     RegionId body = m_.op(id).regions[0];
     llvm::SmallVector<Layout, 8> needs, results;
     for (const Edge* e : manualEdges(id, true)) needs.push_back(withPrefix(layout(ValueId(e->owner)), *e));
-    requireOperands(id, r, needs, {"manual-region", id, m_.op(id).loc, "the manual region wants this operand in its own sharding",
-                                   "give the operand the in_sharding of the region"});
-    for (const Edge* e : manualEdges(id, false)) results.push_back(withoutPrefix(layout(ValueId(e->owner)), *e));
+    requireOperands(
+        id, r, needs,
+        {"manual-region", id, m_.op(id).loc, "the manual region wants this operand in its own sharding",
+         "give the operand the in_sharding of the region"});
+    for (const Edge* e : manualEdges(id, false))
+      results.push_back(withoutPrefix(layout(ValueId(e->owner)), *e));
     returns_.push_back(std::move(results));
     region(body);
     returns_.pop_back();
@@ -518,9 +470,10 @@ class Resharder {
       for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
         ShardingId want = entry.result_ports[i].sharding;
         Layout need = layoutOf(m_, want, m_.type(entry.result_types[i]).rank());
-        ValueId v = require(m_.op(id).operands[i], need, r,
-                            {"result", id, m_.op(id).loc, "the program's result is asked for in this sharding",
-                             "ask for the sharding that the value has"});
+        ValueId v =
+            require(m_.op(id).operands[i], need, r,
+                    {"result", id, m_.op(id).loc, "the program's result is asked for in this sharding",
+                     "ask for the sharding that the value has"});
         m_.op(id).operands[i] = v;
       }
     } else {
@@ -528,9 +481,10 @@ class Resharder {
       for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
         Layout need = i < needs.size() ? needs[i] : Layout{};
         need.dims.resize(m_.typeOf(m_.op(id).operands[i]).rank());
-        ValueId v = require(m_.op(id).operands[i], need, r,
-                            {"region-result", parent, m_.op(parent).loc, "all paths must yield this value in one sharding",
-                             "give the value that this path yields the same sharding as the others"});
+        ValueId v = require(
+            m_.op(id).operands[i], need, r,
+            {"region-result", parent, m_.op(parent).loc, "all paths must yield this value in one sharding",
+             "give the value that this path yields the same sharding as the others"});
         m_.op(id).operands[i] = v;
       }
     }

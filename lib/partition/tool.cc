@@ -46,7 +46,9 @@ llvm::Error applyOrder(hlo::Module& m, const std::vector<int64_t>& order) {
     ok = order[i] >= 0 && order[i] < m.num_partitions && !seen[order[i]];
     if (ok) seen[order[i]] = true;
   }
-  if (!ok) return fail(Code::kBadMesh, "", "--device-order is no permutation of the " + llvm::Twine(m.num_partitions) + " devices");
+  if (!ok)
+    return fail(Code::kBadMesh, "",
+                "--device-order is no permutation of the " + llvm::Twine(m.num_partitions) + " devices");
   m.device_order = order;
   return llvm::Error::success();
 }
@@ -74,7 +76,9 @@ llvm::Error Partitioner::write(llvm::raw_ostream& os, bool text, llvm::StringRef
   return llvm::Error::success();
 }
 
-void Partitioner::writeSignature(llvm::raw_ostream& os) const { partition::writeSignature(impl_->state.module, false, os); }
+void Partitioner::writeSignature(llvm::raw_ostream& os) const {
+  partition::writeSignature(impl_->state.module, false, os);
+}
 
 void Partitioner::writeMeshReport(llvm::raw_ostream& os) const {
   const State& s = impl_->state;
@@ -92,7 +96,9 @@ void Partitioner::writeMeshReport(llvm::raw_ostream& os) const {
     int64_t chips_per_slice = t.numChips() / std::max(1, t.slices);
     for (int64_t i = 0; i + 1 < axis.size; ++i) {
       auto chip = [&](int64_t position) {
-        int64_t device = position < static_cast<int64_t>(s.module.device_order.size()) ? s.module.device_order[position] : position;
+        int64_t device = position < static_cast<int64_t>(s.module.device_order.size())
+                             ? s.module.device_order[position]
+                             : position;
         return device / per_chip;
       };
       int64_t from = chip(i * stride), to = chip((i + 1) * stride);
@@ -104,8 +110,9 @@ void Partitioner::writeMeshReport(llvm::raw_ostream& os) const {
       hops += n;
       longest = std::max(longest, n);
     }
-    os << mesh.axes[a].name << '=' << axis.size << ": stride " << plural(stride, "device") << ", " << plural(hops, "hop") << " between neighbours in all, longest "
-       << longest << ", " << formatBytes(t.chip.ici_sustained_bytes_per_s) << "/s per link and way";
+    os << mesh.axes[a].name << '=' << axis.size << ": stride " << plural(stride, "device") << ", "
+       << plural(hops, "hop") << " between neighbours in all, longest " << longest << ", "
+       << formatBytes(t.chip.ici_sustained_bytes_per_s) << "/s per link and way";
     if (slow) os << ", " << plural(slow, "crossing") << " of the data-centre network";
     os << '\n';
   }

@@ -1,4 +1,5 @@
-// Verdicts at requests: where a size does not divide by its number of shards, the user learns what each device holds.
+// Verdicts at requests: where a size does not divide by its number of shards, the user learns what each
+// device holds.
 #include <algorithm>
 
 #include "context.h"
@@ -12,7 +13,8 @@ std::string shardList(int64_t size, int64_t shards) {
   int64_t c = sharding::shardSize(size, shards);
   std::string out;
   int64_t shown = std::min<int64_t>(shards, 16);
-  for (int64_t i = 0; i < shown; ++i) out += (i ? "," : "") + std::to_string(std::clamp<int64_t>(size - i * c, 0, c));
+  for (int64_t i = 0; i < shown; ++i)
+    out += (i ? "," : "") + std::to_string(std::clamp<int64_t>(size - i * c, 0, c));
   return shown < shards ? out + ",.." : out;
 }
 
@@ -29,9 +31,11 @@ void warnUneven(const hlo::Module& m, Context& ctx) {
       if (n % k == 0) continue;
       int64_t below = n / k * k;
       std::string sizes = (below ? std::to_string(below) + " and " : "") + std::to_string(below + k);
-      ctx.sink->warn(Code::kPadded, where, what + ": dimension " + llvm::Twine(d) + " of size " + llvm::Twine(n) + " over " + sharding::print(mesh, s.dims[d].axes) +
-                         " (" + llvm::Twine(k) + " shards) is padded to " + llvm::Twine(sharding::shardSize(n, k)) + " per device, which hold " + shardList(n, k) +
-                         "; " + sizes + " would divide");
+      ctx.sink->warn(Code::kPadded, where,
+                     what + ": dimension " + llvm::Twine(d) + " of size " + llvm::Twine(n) + " over " +
+                         sharding::print(mesh, s.dims[d].axes) + " (" + llvm::Twine(k) +
+                         " shards) is padded to " + llvm::Twine(sharding::shardSize(n, k)) +
+                         " per device, which hold " + shardList(n, k) + "; " + sizes + " would divide");
     }
   };
   const hlo::Func& entry = m.func(m.entry);

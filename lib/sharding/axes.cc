@@ -1,5 +1,5 @@
-// Axis lists: every function walks the lists from the major end, cutting an axis into sub-axes where the two sides meet in
-// the middle of one.
+// Axis lists: every function walks the lists from the major end, cutting an axis into sub-axes where the two
+// sides meet in the middle of one.
 #include "tpu/sharding/axes.h"
 
 #include <algorithm>
@@ -147,7 +147,8 @@ Axes prefixWithout(AxesRef list, AxesRef used) {
     for (const AxisRef& u : used) {
       if (overlaps(r, u)) end = std::min(end, std::max(u.pre, r.pre));
     }
-    if (end > r.pre && end % r.pre == 0 && (r.pre * r.size) % end == 0) append(out, AxisRef{r.axis, r.pre, end / r.pre});
+    if (end > r.pre && end % r.pre == 0 && (r.pre * r.size) % end == 0)
+      append(out, AxisRef{r.axis, r.pre, end / r.pre});
     break;
   }
   return out;
@@ -216,7 +217,8 @@ int64_t coordinate(const Mesh& mesh, AxesRef axes, int64_t device) {
 
 namespace {
 
-/// The mesh axes refined so that `row` (a group) walks them as a box: found by reading the row's steps minor to major.
+/// The mesh axes refined so that `row` (a group) walks them as a box: found by reading the row's steps minor
+/// to major.
 bool axesOfRow(const Mesh& mesh, llvm::ArrayRef<int64_t> row, Axes& axes) {
   // A row over axes a1..am visits base + sum c_i * stride_i: read strides and sizes off, minor to major.
   llvm::SmallVector<std::pair<int64_t, int64_t>, 4> steps;  // (stride, size)
@@ -279,7 +281,8 @@ bool axesOfPermute(const Mesh& mesh, const hlo::Groups& pairs, Axes& axes, hlo::
     int64_t s = pairs.ids[2 * i], t = pairs.ids[2 * i + 1];
     if (s < 0 || s >= devices || t < 0 || t >= devices) return false;
     for (uint32_t a = 0; a < mesh.axes.size(); ++a) {
-      if (coordinate(mesh, fullAxis(mesh, a), s) != coordinate(mesh, fullAxis(mesh, a), t)) moving |= uint64_t{1} << a;
+      if (coordinate(mesh, fullAxis(mesh, a), s) != coordinate(mesh, fullAxis(mesh, a), t))
+        moving |= uint64_t{1} << a;
     }
   }
   for (uint32_t a = 0; a < mesh.axes.size(); ++a) {

@@ -82,7 +82,8 @@ TEST(Axes, GroupsBecomeAxes) {
 TEST(ShardingText, ReadsWhatItPrints) {
   hlo::Module m;
   m.meshes.push_back(mesh());
-  for (const char* text : {"[{\"x\", \"y\"}, {}]", "[{?}, {\"z\":(2)4, ?}p1]", "[{}, {}], replicated={\"x\":(1)2}, unreduced={\"y\"}"}) {
+  for (const char* text : {"[{\"x\", \"y\"}, {}]", "[{?}, {\"z\":(2)4, ?}p1]",
+                           "[{}, {}], replicated={\"x\":(1)2}, unreduced={\"y\"}"}) {
     auto s = parse(m, hlo::MeshId(0), text, 2, "f.py:1:1");
     ASSERT_TRUE(bool(s)) << text;
     EXPECT_EQ(print(m.meshes[0], *s), text);
@@ -95,7 +96,9 @@ TEST(ShardingText, ReadsWhatItPrints) {
 TEST(ShardingText, RefusesByName) {
   hlo::Module m;
   m.meshes.push_back(mesh());
-  auto code = [&](const char* text, int64_t rank = 2) { return codeOf(parse(m, hlo::MeshId(0), text, rank, "").takeError()); };
+  auto code = [&](const char* text, int64_t rank = 2) {
+    return codeOf(parse(m, hlo::MeshId(0), text, rank, "").takeError());
+  };
   EXPECT_EQ(code("[{\"q\"}, {}]"), Code::kUnknownAxis);
   EXPECT_EQ(code("[{\"x\"}, {\"x\":(2)2}]"), Code::kAxisTwice);
   EXPECT_EQ(code("[{\"x\":(1)3}, {}]"), Code::kShardingText);
@@ -152,7 +155,8 @@ TEST(Rules, ReshapesSplitMergeAndMix) {
   EXPECT_EQ(reshapeFactors({2, 4, 16}, {8, 16}), "(2)(4)(16)|(2,4)(16)");
   EXPECT_EQ(reshapeFactors({4, 6}, {8, 3}), "(4)(2,3)|(4,2)(3)");
   EXPECT_EQ(reshapeFactors({1, 5, 1}, {5}), "()(5)()|(5)");
-  EXPECT_EQ(reshapeFactors({6, 4}, {4, 6}), "(2)()|(2)()");  // halves of six and of four, then nothing in common
+  EXPECT_EQ(reshapeFactors({6, 4}, {4, 6}),
+            "(2)()|(2)()");  // halves of six and of four, then nothing in common
 }
 
 }  // namespace

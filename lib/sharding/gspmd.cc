@@ -120,7 +120,8 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
   if (!readInts(s, '[', ']', tiles)) return refuse("expected tile counts in brackets");
   int64_t total = 1;
   for (int64_t t : tiles) total *= t;
-  if (total != mesh.numDevices()) return refuse("the mesh has " + llvm::Twine(mesh.numDevices()) + " devices");
+  if (total != mesh.numDevices())
+    return refuse("the mesh has " + llvm::Twine(mesh.numDevices()) + " devices");
 
   Axes order;  // all axes, major to minor, in the order in which tiles are counted
   if (s.consume_front("<=")) {
@@ -131,7 +132,8 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
       for (size_t i = 0; i < shape.size(); ++i) perm.push_back(static_cast<int64_t>(i));
     }
     for (int64_t p : perm) {
-      if (p < 0 || p >= static_cast<int64_t>(shape.size())) return refuse("the permutation does not suit the iota shape");
+      if (p < 0 || p >= static_cast<int64_t>(shape.size()))
+        return refuse("the permutation does not suit the iota shape");
       int64_t stride = 1;
       for (size_t i = p + 1; i < shape.size(); ++i) stride *= shape[i];
       Axes part;
@@ -152,7 +154,8 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
     }
     for (size_t k = steps.size(); k-- > 0;) {
       Axes part;
-      if (!axesOfStride(mesh, steps[k].first, steps[k].second, part)) return refuse("the tiles cut the mesh axes unevenly");
+      if (!axesOfStride(mesh, steps[k].first, steps[k].second, part))
+        return refuse("the tiles cut the mesh axes unevenly");
       append(order, part);
     }
   }

@@ -29,9 +29,16 @@ std::optional<Opcode> reducerOf(const hlo::Module& m, hlo::RegionId region) {
   if (!m.value(out).def) return std::nullopt;
   const hlo::Op& op = m.op(m.value(out).def);
   switch (op.opcode) {
-    case Opcode::add: case Opcode::multiply: case Opcode::maximum: case Opcode::minimum:
-    case Opcode::and_: case Opcode::or_: case Opcode::xor_: break;
-    default: return std::nullopt;
+    case Opcode::add:
+    case Opcode::multiply:
+    case Opcode::maximum:
+    case Opcode::minimum:
+    case Opcode::and_:
+    case Opcode::or_:
+    case Opcode::xor_:
+      break;
+    default:
+      return std::nullopt;
   }
   hlo::ValueId a = source(m, op.operands[0]), b = source(m, op.operands[1]);
   bool both = (a == r.args[0] && b == r.args[1]) || (a == r.args[1] && b == r.args[0]);
@@ -43,9 +50,18 @@ bool isCombinable(const hlo::Module& m, hlo::RegionId region) {
   if (reducerOf(m, region)) return true;
   for (hlo::OpId id : m.region(region).ops) {
     switch (m.op(id).opcode) {
-      case Opcode::compare: case Opcode::select: case Opcode::and_: case Opcode::or_: case Opcode::not_:
-      case Opcode::maximum: case Opcode::minimum: case Opcode::return_: case Opcode::constant: break;
-      default: return false;
+      case Opcode::compare:
+      case Opcode::select:
+      case Opcode::and_:
+      case Opcode::or_:
+      case Opcode::not_:
+      case Opcode::maximum:
+      case Opcode::minimum:
+      case Opcode::return_:
+      case Opcode::constant:
+        break;
+      default:
+        return false;
     }
   }
   return true;

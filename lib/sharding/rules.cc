@@ -110,7 +110,8 @@ OpRule ruleFor(const hlo::Module& m, hlo::OpId id, int variant) {
   return rule;
 }
 
-bool project(const OpRule& rule, const TensorFactors& tensor, llvm::ArrayRef<hlo::DimSharding> dims, FactorAxes& axes) {
+bool project(const OpRule& rule, const TensorFactors& tensor, llvm::ArrayRef<hlo::DimSharding> dims,
+             FactorAxes& axes) {
   axes.assign(rule.factors.size(), Axes());
   bool whole = true;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -126,7 +127,8 @@ bool project(const OpRule& rule, const TensorFactors& tensor, llvm::ArrayRef<hlo
         rest.clear();
         break;
       }
-      // A major factor is filled before the next one starts; a part of it that divides is kept where it cannot be filled.
+      // A major factor is filled before the next one starts; a part of it that divides is kept where it
+      // cannot be filled.
       if (f.size == 1) continue;
       if (takeProduct(rest, f.size, taken, left)) {
         axes[fs[k]] = taken;

@@ -7,8 +7,8 @@ using hlo::AttrKey;
 
 namespace {
 
-void freeDims(OpRule& rule, const hlo::Type& type, llvm::ArrayRef<int64_t> taken1, llvm::ArrayRef<int64_t> taken2,
-              TensorFactors& from, TensorFactors& to, size_t& at) {
+void freeDims(OpRule& rule, const hlo::Type& type, llvm::ArrayRef<int64_t> taken1,
+              llvm::ArrayRef<int64_t> taken2, TensorFactors& from, TensorFactors& to, size_t& at) {
   for (int64_t d = 0; d < type.rank(); ++d) {
     if (llvm::is_contained(taken1, d) || llvm::is_contained(taken2, d)) continue;
     int f = rule.addFactor(type.dims[d]);
@@ -49,7 +49,9 @@ void dotRule(const RuleInput& in, OpRule& rule) {
 
 namespace {
 
-int64_t at(llvm::ArrayRef<int64_t> list, size_t i, int64_t otherwise) { return i < list.size() ? list[i] : otherwise; }
+int64_t at(llvm::ArrayRef<int64_t> list, size_t i, int64_t otherwise) {
+  return i < list.size() ? list[i] : otherwise;
+}
 
 }  // namespace
 
@@ -61,7 +63,8 @@ void convolutionRule(const RuleInput& in, OpRule& rule) {
   int64_t groups = get(AttrKey::feature_group_count, 1), batch_groups = get(AttrKey::batch_group_count, 1);
   int64_t ib = get(AttrKey::input_batch_dimension), ob = get(AttrKey::output_batch_dimension);
   int64_t xf = get(AttrKey::input_feature_dimension), of = get(AttrKey::output_feature_dimension);
-  int64_t ki = get(AttrKey::kernel_input_feature_dimension), ko = get(AttrKey::kernel_output_feature_dimension);
+  int64_t ki = get(AttrKey::kernel_input_feature_dimension),
+          ko = get(AttrKey::kernel_output_feature_dimension);
 
   // Group factors are the major part of the dims that they divide.
   if (batch_groups > 1) {
@@ -83,12 +86,14 @@ void convolutionRule(const RuleInput& in, OpRule& rule) {
   lhs[xf].push_back(inf);
   rhs[ki].push_back(inf);
 
-  auto is = m.getInts(in.id, AttrKey::input_spatial_dimensions), os = m.getInts(in.id, AttrKey::output_spatial_dimensions);
+  auto is = m.getInts(in.id, AttrKey::input_spatial_dimensions),
+       os = m.getInts(in.id, AttrKey::output_spatial_dimensions);
   auto ks = m.getInts(in.id, AttrKey::kernel_spatial_dimensions);
   auto strides = m.getInts(in.id, AttrKey::window_strides), pads = m.getInts(in.id, AttrKey::padding);
   auto ld = m.getInts(in.id, AttrKey::lhs_dilation);
   for (size_t s = 0; s < is.size(); ++s) {
-    bool plain = k.dims[ks[s]] == 1 && at(strides, s, 1) == 1 && at(ld, s, 1) == 1 && at(pads, 2 * s, 0) == 0 && at(pads, 2 * s + 1, 0) == 0;
+    bool plain = k.dims[ks[s]] == 1 && at(strides, s, 1) == 1 && at(ld, s, 1) == 1 &&
+                 at(pads, 2 * s, 0) == 0 && at(pads, 2 * s + 1, 0) == 0;
     if (x.dims[is[s]] <= 1 || in.result(0).dims[os[s]] <= 1) continue;
     int f = rule.addFactor(in.result(0).dims[os[s]], plain ? FactorKind::kPass : FactorKind::kNeighbour);
     lhs[is[s]].push_back(f);

@@ -1,4 +1,5 @@
-// Rules of operations that map elements one to one: elementwise, identity, creation, batch normalisation, random numbers.
+// Rules of operations that map elements one to one: elementwise, identity, creation, batch normalisation,
+// random numbers.
 #include "rules.h"
 
 namespace tpu::sharding {
@@ -19,9 +20,7 @@ void identityRule(const RuleInput& in, OpRule& rule) {
 
 void creationRule(const RuleInput& in, OpRule& rule) { shareAllDims(rule, in.result(0), {&rule.results[0]}); }
 
-void rngRule(const RuleInput& in, OpRule& rule) {
-  rule.note = "every device must draw the same random bits";
-}
+void rngRule(const RuleInput& in, OpRule& rule) { rule.note = "every device must draw the same random bits"; }
 
 void batchNormRule(const RuleInput& in, OpRule& rule) {
   // Statistics need whole batch and spatial dims in training and gradient; inference is elementwise.

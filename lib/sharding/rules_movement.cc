@@ -41,8 +41,8 @@ void reshapeRule(const RuleInput& in, OpRule& rule) {
     }
     return;
   }
-  // Walk both shapes: equal sizes are one factor, a multiple is split, anything else keeps its common major factor and is
-  // skipped up to where the products meet again.
+  // Walk both shapes: equal sizes are one factor, a multiple is split, anything else keeps its common major
+  // factor and is skipped up to where the products meet again.
   size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
     if (a[i] == 1) {
@@ -132,7 +132,8 @@ void sliceRule(const RuleInput& in, OpRule& rule) {
 void padRule(const RuleInput& in, OpRule& rule) {
   const hlo::Type& from = in.operand(0);
   const hlo::Type& to = in.result(0);
-  auto low = in.m.getInts(in.id, AttrKey::edge_padding_low), high = in.m.getInts(in.id, AttrKey::edge_padding_high);
+  auto low = in.m.getInts(in.id, AttrKey::edge_padding_low),
+       high = in.m.getInts(in.id, AttrKey::edge_padding_high);
   auto interior = in.m.getInts(in.id, AttrKey::interior_padding);
   for (int64_t d = 0; d < from.rank(); ++d) {
     if (low[d] == 0 && high[d] == 0 && (interior.empty() || interior[d] == 0)) {
@@ -182,7 +183,8 @@ void dynamicUpdateSliceRule(const RuleInput& in, OpRule& rule) {
   const hlo::Type& from = in.operand(0);
   const hlo::Type& update = in.operand(1);
   for (int64_t d = 0; d < from.rank(); ++d) {
-    // A dim that is updated in part is shared by operand and result only: each device writes what falls into its range.
+    // A dim that is updated in part is shared by operand and result only: each device writes what falls into
+    // its range.
     int f = rule.addFactor(from.dims[d]);
     rule.operands[0][d].push_back(f);
     rule.results[0][d].push_back(f);

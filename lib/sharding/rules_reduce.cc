@@ -29,7 +29,8 @@ void reduceRule(const RuleInput& in, OpRule& rule) {
 }
 
 void windowRule(const RuleInput& in, OpRule& rule) {
-  auto window = in.m.getInts(in.id, AttrKey::window_dimensions), strides = in.m.getInts(in.id, AttrKey::window_strides);
+  auto window = in.m.getInts(in.id, AttrKey::window_dimensions),
+       strides = in.m.getInts(in.id, AttrKey::window_strides);
   auto base = in.m.getInts(in.id, AttrKey::base_dilations), pads = in.m.getInts(in.id, AttrKey::padding);
   size_t n = in.op.results.size();
   for (int64_t d = 0; d < in.operand(0).rank(); ++d) {
@@ -57,8 +58,10 @@ void selectAndScatterRule(const RuleInput& in, OpRule& rule) {
 
 void gatherRule(const RuleInput& in, OpRule& rule) {
   const hlo::Module& m = in.m;
-  auto offset = m.getInts(in.id, AttrKey::offset_dims), collapsed = m.getInts(in.id, AttrKey::collapsed_slice_dims);
-  auto ob = m.getInts(in.id, AttrKey::operand_batching_dims), ib = m.getInts(in.id, AttrKey::start_indices_batching_dims);
+  auto offset = m.getInts(in.id, AttrKey::offset_dims),
+       collapsed = m.getInts(in.id, AttrKey::collapsed_slice_dims);
+  auto ob = m.getInts(in.id, AttrKey::operand_batching_dims),
+       ib = m.getInts(in.id, AttrKey::start_indices_batching_dims);
   auto sizes = m.getInts(in.id, AttrKey::slice_sizes), map = m.getInts(in.id, AttrKey::start_index_map);
   int64_t ivd = m.getInt(in.id, AttrKey::index_vector_dim);
   const hlo::Type &x = in.operand(0), &idx = in.operand(1), &y = in.result(0);
@@ -92,19 +95,23 @@ void gatherRule(const RuleInput& in, OpRule& rule) {
       continue;
     }
     // One row per index: each device looks up what lies in its range, the rest of the devices give zeros.
-    if (llvm::is_contained(map, d) && sizes[d] == 1) fx[d].push_back(rule.addFactor(x.dims[d], FactorKind::kReduction));
+    if (llvm::is_contained(map, d) && sizes[d] == 1)
+      fx[d].push_back(rule.addFactor(x.dims[d], FactorKind::kReduction));
   }
 }
 
 void scatterRule(const RuleInput& in, OpRule& rule) {
   const hlo::Module& m = in.m;
-  auto window = m.getInts(in.id, AttrKey::update_window_dims), inserted = m.getInts(in.id, AttrKey::inserted_window_dims);
-  auto ob = m.getInts(in.id, AttrKey::input_batching_dims), ib = m.getInts(in.id, AttrKey::scatter_indices_batching_dims);
+  auto window = m.getInts(in.id, AttrKey::update_window_dims),
+       inserted = m.getInts(in.id, AttrKey::inserted_window_dims);
+  auto ob = m.getInts(in.id, AttrKey::input_batching_dims),
+       ib = m.getInts(in.id, AttrKey::scatter_indices_batching_dims);
   auto map = m.getInts(in.id, AttrKey::scatter_dims_to_operand_dims);
   int64_t ivd = m.getInt(in.id, AttrKey::index_vector_dim);
   size_t n = in.op.results.size();
   const hlo::Type &x = in.operand(0), &idx = in.operand(n), &u = in.operand(n + 1);
-  bool combinable = n == 1 && reducerOf(m, in.op.regions.empty() ? hlo::RegionId() : in.op.regions[0]).has_value();
+  bool combinable =
+      n == 1 && reducerOf(m, in.op.regions.empty() ? hlo::RegionId() : in.op.regions[0]).has_value();
   auto onInputs = [&](int64_t d, int f) {
     for (size_t i = 0; i < n; ++i) {
       rule.operands[i][d].push_back(f);
@@ -133,7 +140,8 @@ void scatterRule(const RuleInput& in, OpRule& rule) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (llvm::is_contained(ob, d)) continue;
     if (llvm::is_contained(inserted, d)) {
-      if (llvm::is_contained(map, d)) onInputs(d, rule.addFactor(x.dims[d]));  // each device takes the rows in its range
+      if (llvm::is_contained(map, d))
+        onInputs(d, rule.addFactor(x.dims[d]));  // each device takes the rows in its range
       continue;
     }
     int64_t ud = window[w++];
@@ -188,15 +196,21 @@ void fftRule(const RuleInput& in, OpRule& rule) {
 }
 
 void collectiveRule(const RuleInput& in, OpRule& rule) {
-  // Collectives of the program itself (manual regions): dims that they move stay whole, the others pass through.
+  // Collectives of the program itself (manual regions): dims that they move stay whole, the others pass
+  // through.
   llvm::SmallVector<int64_t, 2> moved;
   switch (in.op.opcode) {
-    case Opcode::all_gather: moved = {in.m.getInt(in.id, AttrKey::all_gather_dim)}; break;
-    case Opcode::reduce_scatter: moved = {in.m.getInt(in.id, AttrKey::scatter_dimension)}; break;
+    case Opcode::all_gather:
+      moved = {in.m.getInt(in.id, AttrKey::all_gather_dim)};
+      break;
+    case Opcode::reduce_scatter:
+      moved = {in.m.getInt(in.id, AttrKey::scatter_dimension)};
+      break;
     case Opcode::all_to_all:
       moved = {in.m.getInt(in.id, AttrKey::split_dimension), in.m.getInt(in.id, AttrKey::concat_dimension)};
       break;
-    default: break;
+    default:
+      break;
   }
   for (size_t i = 0; i < in.op.results.size() && i < in.op.operands.size(); ++i) {
     for (int64_t d = 0; d < in.result(i).rank(); ++d) {

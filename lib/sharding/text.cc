@@ -69,7 +69,8 @@ namespace {
 
 class Reader {
  public:
-  Reader(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where) : mesh_(mesh), text_(text), where_(where) {}
+  Reader(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where)
+      : mesh_(mesh), text_(text), where_(where) {}
 
   bool eat(llvm::StringRef token) {
     text_ = text_.ltrim();
@@ -77,7 +78,8 @@ class Reader {
   }
   bool atEnd() { return text_.trim().empty(); }
   llvm::Error bad(const llvm::Twine& expected) {
-    return fail(Code::kShardingText, where_, "malformed sharding: expected " + expected + " before '" + text_.trim().str() + "'");
+    return fail(Code::kShardingText, where_,
+                "malformed sharding: expected " + expected + " before '" + text_.trim().str() + "'");
   }
 
   llvm::Error axes(Axes& out, bool* open) {
@@ -100,12 +102,14 @@ class Reader {
   llvm::Error axis(AxisRef& ref) {
     text_ = text_.ltrim();
     bool quoted = text_.consume_front("\"");
-    llvm::StringRef name = text_.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '-'; });
+    llvm::StringRef name =
+        text_.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '-'; });
     text_ = text_.drop_front(name.size());
     if (name.empty() || (quoted && !text_.consume_front("\""))) return bad("an axis name");
     int i = mesh_.findAxis(name);
     if (i < 0) {
-      return fail(Code::kUnknownAxis, where_, "unknown axis '" + name + "'; the mesh has " + printMesh(mesh_));
+      return fail(Code::kUnknownAxis, where_,
+                  "unknown axis '" + name + "'; the mesh has " + printMesh(mesh_));
     }
     ref = fullAxis(mesh_, i);
     if (!eat(":")) return llvm::Error::success();
@@ -133,8 +137,8 @@ class Reader {
 
 }  // namespace
 
-llvm::Expected<Sharding> parse(const hlo::Module& module, hlo::MeshId mesh, llvm::StringRef text, int64_t rank,
-                               llvm::StringRef where) {
+llvm::Expected<Sharding> parse(const hlo::Module& module, hlo::MeshId mesh, llvm::StringRef text,
+                               int64_t rank, llvm::StringRef where) {
   const Mesh& m = module.meshes[mesh.v];
   Reader in(m, text, where);
   Sharding s;
@@ -169,7 +173,8 @@ llvm::Expected<Mesh> parseMesh(llvm::StringRef text) {
     if (name.trim().empty() || size.trim().getAsInteger(10, n) || n < 1) {
       return fail(Code::kBadMesh, "", "malformed mesh '" + text + "': expected name=size, as in x=4,y=2");
     }
-    if (mesh.findAxis(name.trim()) >= 0) return fail(Code::kBadMesh, "", "axis '" + name.trim() + "' stands twice in the mesh");
+    if (mesh.findAxis(name.trim()) >= 0)
+      return fail(Code::kBadMesh, "", "axis '" + name.trim() + "' stands twice in the mesh");
     mesh.axes.push_back({name.trim().str(), n});
   }
   return mesh;
@@ -177,17 +182,23 @@ llvm::Expected<Mesh> parseMesh(llvm::StringRef text) {
 
 llvm::Error check(const Mesh& mesh, const Sharding& s, int64_t rank, llvm::StringRef where) {
   if (static_cast<int64_t>(s.dims.size()) != rank) {
-    return fail(Code::kShardingText, where, "sharding of rank " + llvm::Twine(s.dims.size()) + " on a tensor of rank " + llvm::Twine(rank));
+    return fail(
+        Code::kShardingText, where,
+        "sharding of rank " + llvm::Twine(s.dims.size()) + " on a tensor of rank " + llvm::Twine(rank));
   }
   Axes seen;
   auto take = [&](AxesRef list) -> llvm::Error {
     for (const AxisRef& a : list) {
-      if (a.axis >= mesh.axes.size()) return fail(Code::kUnknownAxis, where, "axis number " + llvm::Twine(a.axis) + " of a mesh of " + llvm::Twine(mesh.axes.size()));
+      if (a.axis >= mesh.axes.size())
+        return fail(Code::kUnknownAxis, where,
+                    "axis number " + llvm::Twine(a.axis) + " of a mesh of " + llvm::Twine(mesh.axes.size()));
       if (a.pre < 1 || a.size < 1 || mesh.axes[a.axis].size % (a.pre * a.size) != 0) {
-        return fail(Code::kShardingText, where, "sub-axis " + print(mesh, a) + " does not divide axis '" + mesh.axes[a.axis].name + "' of size " +
-                                                   llvm::Twine(mesh.axes[a.axis].size));
+        return fail(Code::kShardingText, where,
+                    "sub-axis " + print(mesh, a) + " does not divide axis '" + mesh.axes[a.axis].name +
+                        "' of size " + llvm::Twine(mesh.axes[a.axis].size));
       }
-      if (overlaps(a, seen)) return fail(Code::kAxisTwice, where, "axis " + print(mesh, a) + " is used twice in one sharding");
+      if (overlaps(a, seen))
+        return fail(Code::kAxisTwice, where, "axis " + print(mesh, a) + " is used twice in one sharding");
       seen.push_back(a);
     }
     return llvm::Error::success();

@@ -1,6 +1,6 @@
 // GSPMD's tile assignments, converted to mesh axes at the edge: {replicated}, {maximal device=0}, {manual},
-// {devices=[4,1,2]<=[8] last_tile_dim_replicate}, {devices=[2,4]<=[4,2]T(1,0)}, {devices=[2,1]0,1} where the list is an
-// iota in disguise.
+// {devices=[4,1,2]<=[8] last_tile_dim_replicate}, {devices=[2,4]<=[4,2]T(1,0)}, {devices=[2,1]0,1} where the
+// list is an iota in disguise.
 #pragma once
 #include "llvm/Support/Error.h"
 #include "tpu/hlo/module.h"
@@ -23,8 +23,8 @@ int64_t gspmdDevices(llvm::StringRef text);
 /// The elements of a tuple sharding {{...}, {...}}; the string itself where it is none.
 llvm::SmallVector<llvm::StringRef, 4> splitTuple(llvm::StringRef text);
 
-/// Axes that step through row-major devices with this stride and count, major to minor; false where the mesh is cut
-/// differently.
+/// Axes that step through row-major devices with this stride and count, major to minor; false where the mesh
+/// is cut differently.
 bool axesOfStride(const Mesh& mesh, int64_t stride, int64_t count, Axes& axes);
 
 }  // namespace tpu::sharding

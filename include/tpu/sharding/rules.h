@@ -1,6 +1,7 @@
-// How an operation may be divided: a rule names factors (loop dimensions of the computation) and says which factors make up
-// each dimension of each operand and result. dot_general (b,m,k)x(b,k,n)->(b,m,n) has the factors b, m, n (pass through)
-// and k (reduction: operands only, results come out as partial sums). Propagation and partitioning read nothing else.
+// How an operation may be divided: a rule names factors (loop dimensions of the computation) and says which
+// factors make up each dimension of each operand and result. dot_general (b,m,k)x(b,k,n)->(b,m,n) has the
+// factors b, m, n (pass through) and k (reduction: operands only, results come out as partial sums).
+// Propagation and partitioning read nothing else.
 #pragma once
 #include <string>
 
@@ -35,21 +36,22 @@ struct OpRule {
   int addFactor(int64_t size, FactorKind kind = FactorKind::kPass, bool even = false);
 };
 
-/// The rule of an operation. An operation without one gets a rule without factors and a note. Control operations, calls and
-/// terminators have no rule here: their values are tied by edges (partition/propagate.cc).
-/// Some operations can be divided in a second way, variant 1: a slice of a sharded dimension may come from whoever has it
-/// (operand dimension is a reduction) instead of being sharded itself.
+/// The rule of an operation. An operation without one gets a rule without factors and a note. Control
+/// operations, calls and terminators have no rule here: their values are tied by edges
+/// (partition/propagate.cc). Some operations can be divided in a second way, variant 1: a slice of a sharded
+/// dimension may come from whoever has it (operand dimension is a reduction) instead of being sharded itself.
 OpRule ruleFor(const hlo::Module& module, hlo::OpId op, int variant = 0);
 int numVariants(hlo::Opcode opcode);
 
 /// Axes of each factor, index = factor.
 using FactorAxes = llvm::SmallVector<Axes, 6>;
 
-/// Reads a tensor's sharding as factor axes, starting with empty lists. False where the sharding cuts a dimension in a way
-/// that the factors cannot express; what can be expressed is still returned.
-bool project(const OpRule& rule, const TensorFactors& tensor, llvm::ArrayRef<hlo::DimSharding> dims, FactorAxes& axes);
-/// The sharding that a tensor has when the factors are sharded so: minor factors of a dimension count only behind fully
-/// sharded major ones.
+/// Reads a tensor's sharding as factor axes, starting with empty lists. False where the sharding cuts a
+/// dimension in a way that the factors cannot express; what can be expressed is still returned.
+bool project(const OpRule& rule, const TensorFactors& tensor, llvm::ArrayRef<hlo::DimSharding> dims,
+             FactorAxes& axes);
+/// The sharding that a tensor has when the factors are sharded so: minor factors of a dimension count only
+/// behind fully sharded major ones.
 llvm::SmallVector<Axes, 4> dimsOf(const OpRule& rule, const TensorFactors& tensor, const FactorAxes& axes);
 
 }  // namespace tpu::sharding

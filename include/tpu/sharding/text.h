@@ -16,10 +16,10 @@ std::string print(const Mesh& mesh, const hlo::Sharding& sharding);
 /// The sharding of a value; "replicated" where the id is none.
 std::string print(const hlo::Module& module, hlo::ShardingId sharding);
 
-/// Reads what print writes; the outer brackets may be missing. Unknown or repeated axes, sub-axes that do not divide and a
-/// rank other than `rank` are refused at `where`.
-llvm::Expected<hlo::Sharding> parse(const hlo::Module& module, hlo::MeshId mesh, llvm::StringRef text, int64_t rank,
-                                    llvm::StringRef where);
+/// Reads what print writes; the outer brackets may be missing. Unknown or repeated axes, sub-axes that do not
+/// divide and a rank other than `rank` are refused at `where`.
+llvm::Expected<hlo::Sharding> parse(const hlo::Module& module, hlo::MeshId mesh, llvm::StringRef text,
+                                    int64_t rank, llvm::StringRef where);
 /// x=4,y=2
 llvm::Expected<Mesh> parseMesh(llvm::StringRef text);
 std::string printMesh(const Mesh& mesh);
