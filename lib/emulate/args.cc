@@ -26,7 +26,8 @@ ElementType storedType(ElementType type) { return type == ElementType::kPred ? E
 Index shardOf(const SignaturePort& port, int64_t device) {
   Index index(port.local_dims.size(), 0);
   for (size_t d = 0; d < port.shards.size() && d < index.size(); ++d)
-    for (const isa::ShardFactor& f : port.shards[d]) index[d] = index[d] * f.size + device / f.stride % f.size;
+    for (const isa::ShardFactor& f : port.shards[d])
+      index[d] = index[d] * f.size + device / f.stride % f.size;
   return index;
 }
 
@@ -63,7 +64,8 @@ void forEachRow(const SignaturePort& port, const Part& part, int64_t width, F f)
     }
     f(global * width, local * width, part.size[rank - 1] * width);
     int d = static_cast<int>(rank) - 2;
-    while (d >= 0 && ++at[static_cast<size_t>(d)] == part.size[static_cast<size_t>(d)]) at[static_cast<size_t>(d--)] = 0;
+    while (d >= 0 && ++at[static_cast<size_t>(d)] == part.size[static_cast<size_t>(d)])
+      at[static_cast<size_t>(d--)] = 0;
     if (d < 0) return;
   }
 }
@@ -83,7 +85,8 @@ Packed pack(const SignaturePort& port, const HostTensor& global, const Part& par
   const int64_t width = hostBytes(port.element), count = elements(port.local_dims);
   std::vector<uint8_t> host(static_cast<size_t>(count * width)), valid(host.size());
   forEachRow(port, part, width, [&](int64_t from, int64_t to, int64_t n) {
-    std::memcpy(&host[static_cast<size_t>(to)], &global.bytes[static_cast<size_t>(from)], static_cast<size_t>(n));
+    std::memcpy(&host[static_cast<size_t>(to)], &global.bytes[static_cast<size_t>(from)],
+                static_cast<size_t>(n));
     std::memset(&valid[static_cast<size_t>(to)], 0xff, static_cast<size_t>(n));
   });
   Packed packed;
@@ -92,7 +95,8 @@ Packed pack(const SignaturePort& port, const HostTensor& global, const Part& par
   packed.mask.resize(size);
   isa::packHost(port.layout, type, port.local_dims, host.data(), packed.bytes.data());
   isa::packHost(port.layout, type, port.local_dims, valid.data(), packed.mask.data());
-  if (port.local_dims.empty()) std::fill(packed.mask.begin(), packed.mask.end(), 0xff);  // a scalar fills its word
+  if (port.local_dims.empty())
+    std::fill(packed.mask.begin(), packed.mask.end(), 0xff);  // a scalar fills its word
   return packed;
 }
 
@@ -109,7 +113,8 @@ void merge(const Packed& packed, uint8_t* to, uint8_t* shadow) {
 }
 
 // Of a timing-only run, which looks at nothing else, only SMEM is filled.
-void store(const Machine& machine, ChipSim& chip, int64_t device, isa::Space space, int64_t address, const void* bytes, size_t n) {
+void store(const Machine& machine, ChipSim& chip, int64_t device, isa::Space space, int64_t address,
+           const void* bytes, size_t n) {
   if (machine.mode == Mode::kTiming && space != isa::Space::kSmem) return;
   std::memcpy(chip.memory(device, space) + address, bytes, n);
   if (uint8_t* shadow = chip.shadow(device, space)) std::memset(shadow + address, 0, n);
@@ -121,20 +126,29 @@ void loadIdentity(const Machine& machine, ChipSim& chip, int64_t device) {
   store(machine, chip, device, isa::Space::kSmem, isa::kDeviceIdAddress, &id, 4);
   store(machine, chip, device, isa::Space::kSmem, isa::kDeviceCountAddress, &count, 4);
   const auto words = static_cast<size_t>(program.device_table_words);
-  if (words) store(machine, chip, device, isa::Space::kSmem, isa::kDeviceTableAddress, &program.device_table[static_cast<size_t>(device) * words], words * 4);
-  for (const isa::Constant& c : program.constants) store(machine, chip, device, c.space, c.address, c.bytes.data(), c.bytes.size());
+  if (words)
+    store(machine, chip, device, isa::Space::kSmem, isa::kDeviceTableAddress,
+          &program.device_table[static_cast<size_t>(device) * words], words * 4);
+  for (const isa::Constant& c : program.constants)
+    store(machine, chip, device, c.space, c.address, c.bytes.data(), c.bytes.size());
 }
 
 }  // namespace
 
 llvm::Error checkArguments(const isa::Program& program, llvm::ArrayRef<HostTensor> args) {
   if (args.size() != program.args.size())
-    return fail(Code::kEmuBadArguments, "", llvm::Twine(args.size()) + " arguments given, the program takes " + llvm::Twine(program.args.size()));
+    return fail(
+        Code::kEmuBadArguments, "",
+        llvm::Twine(args.size()) + " arguments given, the program takes " + llvm::Twine(program.args.size()));
   for (size_t i = 0; i < args.size(); ++i) {
     const SignaturePort& port = program.args[i];
-    if (args[i].element == port.element && llvm::ArrayRef<int64_t>(args[i].dims) == llvm::ArrayRef<int64_t>(port.global_dims)) continue;
-    return fail(Code::kEmuBadArguments, port.loc, "argument " + llvm::Twine(i) + " '" + port.name + "': " +
-                shapeText(args[i].element, args[i].dims) + " given, the program takes " + shapeText(port.element, port.global_dims));
+    if (args[i].element == port.element &&
+        llvm::ArrayRef<int64_t>(args[i].dims) == llvm::ArrayRef<int64_t>(port.global_dims))
+      continue;
+    return fail(Code::kEmuBadArguments, port.loc,
+                "argument " + llvm::Twine(i) + " '" + port.name +
+                    "': " + shapeText(args[i].element, args[i].dims) + " given, the program takes " +
+                    shapeText(port.element, port.global_dims));
   }
   return llvm::Error::success();
 }
@@ -155,17 +169,22 @@ void loadDevices(const Machine& machine, Chips& chips, llvm::ArrayRef<HostTensor
       if (!machine.strict && !port.global_dims.empty() && port.global_dims == port.local_dims) {
         ChipSim& first = *chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(devices.front())])];
         const uint8_t* packed = first.memory(devices.front(), port.space) + port.address;
-        const auto bytes = static_cast<size_t>(isa::layoutBytes(port.layout, storedType(port.element), port.local_dims));
+        const auto bytes =
+            static_cast<size_t>(isa::layoutBytes(port.layout, storedType(port.element), port.local_dims));
         packWhole(port, args[a], first.memory(devices.front(), port.space) + port.address);
         for (const int64_t device : llvm::ArrayRef<int64_t>(devices).drop_front())
-          std::memcpy(chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])]->memory(device, port.space) + port.address, packed, bytes);
+          std::memcpy(chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])]->memory(
+                          device, port.space) +
+                          port.address,
+                      packed, bytes);
         continue;
       }
       const Packed packed = pack(port, args[a], partOf(port, shard));
       for (const int64_t device : devices) {
         ChipSim& chip = *chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])];
         uint8_t* shadow = chip.shadow(device, port.space);
-        merge(packed, chip.memory(device, port.space) + port.address, shadow ? shadow + port.address : nullptr);
+        merge(packed, chip.memory(device, port.space) + port.address,
+              shadow ? shadow + port.address : nullptr);
       }
     }
   }
@@ -174,13 +193,15 @@ void loadDevices(const Machine& machine, Chips& chips, llvm::ArrayRef<HostTensor
 namespace {
 
 // One device's part of a result, compared with what another device has written of it already.
-llvm::Error collectPart(const SignaturePort& port, ChipSim& chip, int64_t device, bool first, HostTensor& out) {
+llvm::Error collectPart(const SignaturePort& port, ChipSim& chip, int64_t device, bool first,
+                        HostTensor& out) {
   const ElementType type = storedType(port.element);
   const int64_t width = hostBytes(port.element);
   const Part part = partOf(port, shardOf(port, device));
   if (part.empty) return llvm::Error::success();
   std::vector<uint8_t> local(static_cast<size_t>(elements(port.local_dims) * width)), undefined;
-  isa::unpackHost(port.layout, type, port.local_dims, chip.memory(device, port.space) + port.address, local.data());
+  isa::unpackHost(port.layout, type, port.local_dims, chip.memory(device, port.space) + port.address,
+                  local.data());
   if (const uint8_t* shadow = chip.shadow(device, port.space)) {
     undefined.resize(local.size());
     isa::unpackHost(port.layout, type, port.local_dims, shadow + port.address, undefined.data());
@@ -190,7 +211,8 @@ llvm::Error collectPart(const SignaturePort& port, ChipSim& chip, int64_t device
     uint8_t* to = &out.bytes[static_cast<size_t>(global)];
     const uint8_t* from = &local[static_cast<size_t>(at)];
     if (!undefined.empty() && unset < 0) {
-      const auto begin = undefined.begin() + at, bad = std::find_if(begin, begin + n, [](uint8_t x) { return x != 0; });
+      const auto begin = undefined.begin() + at,
+                 bad = std::find_if(begin, begin + n, [](uint8_t x) { return x != 0; });
       if (bad != begin + n) unset = (global + (bad - begin)) / width;
     }
     if (first) {
@@ -208,10 +230,13 @@ llvm::Error collectPart(const SignaturePort& port, ChipSim& chip, int64_t device
     return "[" + text + "]";
   };
   if (unset >= 0)
-    return fail(Code::kEmuUndefined, port.loc, "element " + place(unset) + " of result '" + port.name + "' on device " + llvm::Twine(device) + " is undefined");
+    return fail(Code::kEmuUndefined, port.loc,
+                "element " + place(unset) + " of result '" + port.name + "' on device " +
+                    llvm::Twine(device) + " is undefined");
   if (differs >= 0)
-    return fail(Code::kEmuReplicas, port.loc, "element " + place(differs) + " of result '" + port.name + "' differs between device " +
-                llvm::Twine(device) + " and an earlier holder of the same part");
+    return fail(Code::kEmuReplicas, port.loc,
+                "element " + place(differs) + " of result '" + port.name + "' differs between device " +
+                    llvm::Twine(device) + " and an earlier holder of the same part");
   return llvm::Error::success();
 }
 

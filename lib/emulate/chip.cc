@@ -17,15 +17,19 @@ int64_t Machine::ticksFor(int64_t bytes, int64_t rate) const {
   return static_cast<int64_t>((scaled + rate - 1) / rate);
 }
 int64_t Machine::nanoseconds(int64_t ns) const {
-  return static_cast<int64_t>((static_cast<__int128>(ns) * target.chip.clock_hz * kTicksPerCycle + 999999999) / 1000000000);
+  return static_cast<int64_t>(
+      (static_cast<__int128>(ns) * target.chip.clock_hz * kTicksPerCycle + 999999999) / 1000000000);
 }
 
-ChipSim::ChipSim(const Machine& machine, int32_t chip) : machine_(machine), chip_(machine.target.chip), index_(chip) {
+ChipSim::ChipSim(const Machine& machine, int32_t chip)
+    : machine_(machine), chip_(machine.target.chip), index_(chip) {
   links.resize(static_cast<size_t>(chip_.ici_links));
 }
 
 std::string ChipSim::queueName(int index) const {
-  if (index < 25) return std::string(isa::spaceName(static_cast<isa::Space>(index / 5))) + ">" + isa::spaceName(static_cast<isa::Space>(index % 5));
+  if (index < 25)
+    return std::string(isa::spaceName(static_cast<isa::Space>(index / 5))) + ">" +
+           isa::spaceName(static_cast<isa::Space>(index % 5));
   if (index == 25) return "core>core";
   return "link" + std::to_string(index - 26);
 }
@@ -59,11 +63,16 @@ Core& ChipSim::addCore(int64_t device) {
 
 int64_t ChipSim::memoryBytes(isa::Space space) const {
   switch (space) {
-    case isa::Space::kHbm: return machine_.hbm_bytes;
-    case isa::Space::kVmem: return chip_.vmem_bytes;
-    case isa::Space::kSmem: return chip_.smem_bytes;
-    case isa::Space::kCmem: return chip_.cmem_bytes / chip_.devicesPerChip();
-    case isa::Space::kHost: return 0;
+    case isa::Space::kHbm:
+      return machine_.hbm_bytes;
+    case isa::Space::kVmem:
+      return chip_.vmem_bytes;
+    case isa::Space::kSmem:
+      return chip_.smem_bytes;
+    case isa::Space::kCmem:
+      return chip_.cmem_bytes / chip_.devicesPerChip();
+    case isa::Space::kHost:
+      return 0;
   }
   return 0;
 }
@@ -71,11 +80,16 @@ int64_t ChipSim::memoryBytes(isa::Space space) const {
 uint8_t* ChipSim::memory(int64_t device, isa::Space space) {
   const int core = machine_.core_of[device];
   switch (space) {
-    case isa::Space::kHbm: return devices[core].hbm.data();
-    case isa::Space::kVmem: return cores[core]->vmem_data;
-    case isa::Space::kSmem: return reinterpret_cast<uint8_t*>(cores[core]->smem.data());
-    case isa::Space::kCmem: return devices[core].cmem.data();
-    case isa::Space::kHost: return nullptr;
+    case isa::Space::kHbm:
+      return devices[core].hbm.data();
+    case isa::Space::kVmem:
+      return cores[core]->vmem_data;
+    case isa::Space::kSmem:
+      return reinterpret_cast<uint8_t*>(cores[core]->smem.data());
+    case isa::Space::kCmem:
+      return devices[core].cmem.data();
+    case isa::Space::kHost:
+      return nullptr;
   }
   return nullptr;
 }
@@ -84,11 +98,16 @@ uint8_t* ChipSim::shadow(int64_t device, isa::Space space) {
   if (!machine_.strict && !(machine_.mode == Mode::kTiming && space == isa::Space::kSmem)) return nullptr;
   const int core = machine_.core_of[device];
   switch (space) {
-    case isa::Space::kHbm: return devices[core].hbm_shadow.data();
-    case isa::Space::kVmem: return cores[core]->vmem_shadow.data();
-    case isa::Space::kSmem: return reinterpret_cast<uint8_t*>(cores[core]->smem_shadow.data());
-    case isa::Space::kCmem: return devices[core].cmem_shadow.data();
-    case isa::Space::kHost: return nullptr;
+    case isa::Space::kHbm:
+      return devices[core].hbm_shadow.data();
+    case isa::Space::kVmem:
+      return cores[core]->vmem_shadow.data();
+    case isa::Space::kSmem:
+      return reinterpret_cast<uint8_t*>(cores[core]->smem_shadow.data());
+    case isa::Space::kCmem:
+      return devices[core].cmem_shadow.data();
+    case isa::Space::kHost:
+      return nullptr;
   }
   return nullptr;
 }
@@ -105,7 +124,8 @@ void ChipSim::runUntil(int64_t end) {
   while (!faulted_) {
     Core* first = nullptr;
     for (const auto& core : cores)
-      if (core->state == Core::State::kReady && (!first || core->pending < first->pending)) first = core.get();
+      if (core->state == Core::State::kReady && (!first || core->pending < first->pending))
+        first = core.get();
     const int64_t core_time = first ? first->pending * kTicksPerCycle : kNever;
     const int64_t event_time = events_.empty() ? kNever : events_.top().time;
     if (std::min(core_time, event_time) >= end) return;
@@ -126,14 +146,22 @@ void ChipSim::schedule(Event event) {
 
 void ChipSim::handle(const Event& event) {
   switch (event.kind) {
-    case EventKind::kServe: return serve(event.core, event.index, event.time);
-    case EventKind::kDone: return finishLocal(event);
-    case EventKind::kPrepare: return prepare(event.core, event.index, event.time);
-    case EventKind::kLink: return tryLink(event.index, event.time);
-    case EventKind::kArrive: return arrive(event);
-    case EventKind::kLanded: return landed(event);
-    case EventKind::kAdd: return addSemaphore(event.core, static_cast<uint32_t>(event.index), event.amount, event.time);
-    case EventKind::kSent: return sent(event);
+    case EventKind::kServe:
+      return serve(event.core, event.index, event.time);
+    case EventKind::kDone:
+      return finishLocal(event);
+    case EventKind::kPrepare:
+      return prepare(event.core, event.index, event.time);
+    case EventKind::kLink:
+      return tryLink(event.index, event.time);
+    case EventKind::kArrive:
+      return arrive(event);
+    case EventKind::kLanded:
+      return landed(event);
+    case EventKind::kAdd:
+      return addSemaphore(event.core, static_cast<uint32_t>(event.index), event.amount, event.time);
+    case EventKind::kSent:
+      return sent(event);
   }
 }
 
@@ -182,7 +210,8 @@ void ChipSim::addSemaphore(int index, uint32_t semaphore, int64_t amount, int64_
   int64_t& value = d.semaphores[semaphore];
   value += amount;
   if (value < 0 || value > std::numeric_limits<uint32_t>::max()) {
-    core.fail(Op(), tpu::Code::kEmuSemaphore, "semaphore " + llvm::Twine(semaphore) + " left its range: " + llvm::Twine(value));
+    core.fail(Op(), tpu::Code::kEmuSemaphore,
+              "semaphore " + llvm::Twine(semaphore) + " left its range: " + llvm::Twine(value));
     core.fault.cycle = now / kTicksPerCycle;
     return faultAt(core);
   }
@@ -199,7 +228,8 @@ void ChipSim::takeSemaphore(Core& core, const Op& op) {
   const uint32_t sem = core.scalar(op);
   int64_t amount = op.small[1] ? core.s[op.b] : static_cast<uint32_t>(op.amount);
   if (sem >= d.semaphores.size())
-    return core.fail(op, tpu::Code::kEmuSemaphore, "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(d.semaphores.size()));
+    return core.fail(op, tpu::Code::kEmuSemaphore,
+                     "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(d.semaphores.size()));
   d.semaphores[sem] -= amount;
   auto& due = d.due[sem];
   while (amount > 0 && !due.empty()) {
@@ -210,8 +240,11 @@ void ChipSim::takeSemaphore(Core& core, const Op& op) {
     if (first.left > 0) break;
     Transfer& t = *first.transfer;
     if (!(first.source ? t.done_at_source : t.done_at_dest))
-      return core.fail(op, tpu::Code::kEmuOwnership, "the wait on semaphore " + llvm::Twine(sem) + " takes bytes of an older transfer that is "
-                       "still under way for bytes of a younger one; give them semaphores of their own or wait for both");
+      return core.fail(op, tpu::Code::kEmuOwnership,
+                       "the wait on semaphore " + llvm::Twine(sem) +
+                           " takes bytes of an older transfer that is "
+                           "still under way for bytes of a younger one; give them semaphores of their own or "
+                           "wait for both");
     release(core.local, t);
     due.pop_front();
   }
@@ -221,14 +254,18 @@ void ChipSim::addOwnSemaphore(Core& core, const Op& op) {
   const uint32_t sem = core.scalar(op);
   const int64_t amount = static_cast<int32_t>(op.small[1] ? core.s[op.b] : static_cast<uint32_t>(op.amount));
   if (sem >= devices[core.local].semaphores.size())
-    return core.fail(op, tpu::Code::kEmuSemaphore, "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(devices[core.local].semaphores.size()));
+    return core.fail(
+        op, tpu::Code::kEmuSemaphore,
+        "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(devices[core.local].semaphores.size()));
   addSemaphore(core.local, sem, amount, core.t * kTicksPerCycle);
 }
 
 uint32_t ChipSim::readSemaphore(Core& core, const Op& op) {
   const uint32_t sem = core.scalar(op);
-  if (sem < devices[core.local].semaphores.size()) return static_cast<uint32_t>(devices[core.local].semaphores[sem]);
-  core.fail(op, tpu::Code::kEmuSemaphore, "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(devices[core.local].semaphores.size()));
+  if (sem < devices[core.local].semaphores.size())
+    return static_cast<uint32_t>(devices[core.local].semaphores[sem]);
+  core.fail(op, tpu::Code::kEmuSemaphore,
+            "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(devices[core.local].semaphores.size()));
   return 0;
 }
 
@@ -236,9 +273,11 @@ void ChipSim::signal(Core& core, const Op& op) {
   const uint32_t device = core.s[op.a], sem = core.s[op.b];
   const auto amount = static_cast<int32_t>(core.s[op.c]);
   if (device >= machine_.chip_of.size())
-    return core.fail(op, tpu::Code::kEmuSemaphore, "device " + llvm::Twine(device) + " of " + llvm::Twine(machine_.chip_of.size()));
+    return core.fail(op, tpu::Code::kEmuSemaphore,
+                     "device " + llvm::Twine(device) + " of " + llvm::Twine(machine_.chip_of.size()));
   if (sem >= static_cast<uint32_t>(chip_.semaphores))
-    return core.fail(op, tpu::Code::kEmuSemaphore, "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(chip_.semaphores));
+    return core.fail(op, tpu::Code::kEmuSemaphore,
+                     "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(chip_.semaphores));
   const int32_t to = machine_.chip_of[device];
   if (to == index_) {
     Event e((core.t + op.latency) * kTicksPerCycle, EventKind::kAdd);
@@ -251,7 +290,8 @@ void ChipSim::signal(Core& core, const Op& op) {
   packet.kind = Packet::kSignal;
   packet.dest_device = device;
   packet.route = routeTo(to);
-  if (packet.route->empty()) return core.fail(op, tpu::Code::kEmuBadTransfer, "no links lead to device " + llvm::Twine(device));
+  if (packet.route->empty())
+    return core.fail(op, tpu::Code::kEmuBadTransfer, "no links lead to device " + llvm::Twine(device));
   packet.wire_bytes = chip_.dma_granule_bytes;
   packet.semaphore = sem;
   packet.amount = amount;
@@ -273,20 +313,23 @@ void ChipSim::onKernel(Core& core, uint32_t kernel, int64_t begin, int64_t end) 
 void ChipSim::onWait(Core& core, int64_t begin, int64_t end) {
   if (!machine_.trace || end <= begin) return;
   const bool queue = core.pendingOp().opcode == isa::Opcode::dma_start;
-  trace.push_back({TraceSpan::kWait, static_cast<int32_t>(core.device), 0, queue ? -1 : static_cast<int32_t>(core.wake_resource),
-                   static_cast<double>(begin), static_cast<double>(end), 0});
+  trace.push_back({TraceSpan::kWait, static_cast<int32_t>(core.device), 0,
+                   queue ? -1 : static_cast<int32_t>(core.wake_resource), static_cast<double>(begin),
+                   static_cast<double>(end), 0});
 }
 
 std::string ChipSim::describeWait(const Core& core) {
   const Op& op = core.pendingOp();
   const Decoded& code = *core.code;
-  const std::string where = "device " + std::to_string(core.device) + " at bundle " + std::to_string(core.pc) + " of " +
-                            code.kernels[code.bundles[core.pc].kernel] + " waits for ";
-  if (core.state == Core::State::kWaitQueue) return where + "room in queue " + queueName(static_cast<int>(core.wake_resource));
+  const std::string where = "device " + std::to_string(core.device) + " at bundle " +
+                            std::to_string(core.pc) + " of " + code.kernels[code.bundles[core.pc].kernel] +
+                            " waits for ";
+  if (core.state == Core::State::kWaitQueue)
+    return where + "room in queue " + queueName(static_cast<int>(core.wake_resource));
   const int64_t amount = op.small[1] ? core.s[op.b] : static_cast<uint32_t>(op.amount);
   const int64_t have = devices[core.local].semaphores[core.wake_resource];
-  return where + "semaphore " + std::to_string(core.wake_resource) + " to reach " + std::to_string(amount) + "; it has " +
-         std::to_string(have) + ", " + std::to_string(amount - have) + " are missing";
+  return where + "semaphore " + std::to_string(core.wake_resource) + " to reach " + std::to_string(amount) +
+         "; it has " + std::to_string(have) + ", " + std::to_string(amount - have) + " are missing";
 }
 
 }  // namespace tpu::emulate

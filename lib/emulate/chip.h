@@ -1,5 +1,6 @@
-// One chip: its cores, HBM, DMA queues and outgoing links, driven by one queue of events in time order. Chips meet only
-// through messages that are at least one hop latency under way, so each may run ahead by that much on a thread of its own.
+// One chip: its cores, HBM, DMA queues and outgoing links, driven by one queue of events in time order. Chips
+// meet only through messages that are at least one hop latency under way, so each may run ahead by that much
+// on a thread of its own.
 #pragma once
 #include <deque>
 #include <map>
@@ -41,10 +42,10 @@ struct Packet {
   enum Kind : uint8_t { kData, kSignal } kind = kData;
   int64_t dest_device = 0;
   std::shared_ptr<const std::vector<target::Hop>> route;
-  int hop = 0;                        // index of the link that it is queued at or travels over
+  int hop = 0;  // index of the link that it is queued at or travels over
   int64_t wire_bytes = 0;
   // data
-  TransferPtr transfer;               // the sender's record; other chips look at `info` only
+  TransferPtr transfer;  // the sender's record; other chips look at `info` only
   std::shared_ptr<const Transfer> info;
   int64_t begin = 0, end = 0;
   bool last = false;
@@ -96,8 +97,8 @@ class ChipSim {
   // ---- accounts
   struct Queue {
     std::string name;
-    int link = -1;                       // outgoing link, or -1
-    std::deque<TransferPtr> waiting;     // the front one is being served
+    int link = -1;                    // outgoing link, or -1
+    std::deque<TransferPtr> waiting;  // the front one is being served
     int outstanding = 0;
     bool busy = false;
     int64_t free_at = 0;
@@ -107,8 +108,9 @@ class ChipSim {
     int64_t free_at = 0;
     int turn = 0;
     int64_t packets = 0, bytes = 0, busy_ticks = 0;
-    std::vector<std::deque<Packet>> flows;     // signals of each core, then transit by incoming link
-    std::vector<std::deque<std::pair<int64_t, Packet>>> ready;  // data of each core: one packet, with the time it is read
+    std::vector<std::deque<Packet>> flows;  // signals of each core, then transit by incoming link
+    std::vector<std::deque<std::pair<int64_t, Packet>>>
+        ready;  // data of each core: one packet, with the time it is read
   };
   struct PerDevice {
     int64_t device = 0;
@@ -119,14 +121,14 @@ class ChipSim {
       int64_t left = 0;
       bool source = false;
     };
-    std::vector<std::deque<Due>> due;       // per semaphore
-    std::vector<TransferPtr> owners;        // transfers that own memory here
+    std::vector<std::deque<Due>> due;  // per semaphore
+    std::vector<TransferPtr> owners;   // transfers that own memory here
     std::vector<Queue> queues;
-    int64_t vmem_port_free[2] = {0, 0};     // read, write
+    int64_t vmem_port_free[2] = {0, 0};  // read, write
     int64_t hbm_read = 0, hbm_write = 0, dma_starts = 0, dma_bytes = 0;
     int64_t hbm_top = 0, vmem_top = 0;
   };
-  std::vector<PerDevice> devices;           // by core of the chip
+  std::vector<PerDevice> devices;  // by core of the chip
   std::vector<Link> links;
   int64_t hbm_busy_ticks = 0;
   std::vector<TraceSpan> trace;

@@ -9,7 +9,8 @@
 namespace tpu::emulate {
 namespace {
 
-// A core that issues this many cycles without concerning anybody else is taken to loop for ever (0.7 s of a chip's time).
+// A core that issues this many cycles without concerning anybody else is taken to loop for ever (0.7 s of a
+// chip's time).
 constexpr int64_t kRunAheadLimit = int64_t{1} << 30;
 
 Stall stallOfFifo(int fifo) {
@@ -20,7 +21,8 @@ Stall stallOfFifo(int fifo) {
 
 }  // namespace
 
-void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int64_t dev, int local_index, Mode run_mode) {
+void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int64_t dev, int local_index,
+                Mode run_mode) {
   code = &decoded;
   chip = &of;
   sim = on;
@@ -101,20 +103,23 @@ bool Core::accumulate(const Op& op) {
   Mxu& m = mxu[op.unit];
   const uint32_t first = scalar(op);
   if (first + op.entries > m.acc_ready.size()) {
-    fail(op, tpu::Code::kEmuMatrixUnit, "accumulators " + llvm::Twine(first) + " to " + llvm::Twine(first + op.entries - 1) + " of " +
-                                            llvm::Twine(m.acc_ready.size()));
+    fail(op, tpu::Code::kEmuMatrixUnit,
+         "accumulators " + llvm::Twine(first) + " to " + llvm::Twine(first + op.entries - 1) + " of " +
+             llvm::Twine(m.acc_ready.size()));
     return false;
   }
   for (int i = 0; i < op.entries; ++i)
-    m.acc_ready[first + i] = std::max(m.acc_ready[first + i], t + op.latency + int64_t{i} * op.interval / op.entries);
+    m.acc_ready[first + i] =
+        std::max(m.acc_ready[first + i], t + op.latency + int64_t{i} * op.interval / op.entries);
   return true;
 }
 
 int Core::push(const Op& op, int index, int n) {
   Fifo& f = fifos[index];
   if (f.count + n > f.depth) {
-    fail(op, tpu::Code::kEmuFifo, llvm::Twine(n) + " entries pushed into a FIFO that holds " + llvm::Twine(f.count) + " of " +
-                                      llvm::Twine(f.depth));
+    fail(op, tpu::Code::kEmuFifo,
+         llvm::Twine(n) + " entries pushed into a FIFO that holds " + llvm::Twine(f.count) + " of " +
+             llvm::Twine(f.depth));
     return -1;
   }
   const int first = f.slot(f.count);
@@ -169,7 +174,8 @@ int64_t Core::waitPredicated(const Bundle& b, int64_t at) {
     const Op& op = ops[i];
     if (op.pred != isa::kAlways) {
       at = std::max(at, ready_[kPreds + op.pred]);
-      if (strict && p_shadow[op.pred]) fail(op, tpu::Code::kEmuUndefined, "predicate p" + llvm::Twine(op.pred) + " is undefined");
+      if (strict && p_shadow[op.pred])
+        fail(op, tpu::Code::kEmuUndefined, "predicate p" + llvm::Twine(op.pred) + " is undefined");
     }
     if ((p[op.pred] != 0) != op.pred_neg) {
       active_ |= 1u << i;
@@ -191,7 +197,8 @@ bool Core::waitPops(const Bundle& b, int64_t* at) {
       const uint32_t entry = scalar(op);
       Mxu& m = mxu[op.unit];
       if (entry >= m.acc_ready.size()) {
-        fail(op, tpu::Code::kEmuMatrixUnit, "accumulator " + llvm::Twine(entry) + " of " + llvm::Twine(m.acc_ready.size()));
+        fail(op, tpu::Code::kEmuMatrixUnit,
+             "accumulator " + llvm::Twine(entry) + " of " + llvm::Twine(m.acc_ready.size()));
         return false;
       }
       *at = std::max(*at, m.acc_ready[entry]);
@@ -309,8 +316,9 @@ void Core::runAhead() {
     commit();
     if (state == State::kFaulted) return;
     if (last_issue_ > limit) {
-      fail(Op(), tpu::Code::kEmuHang, "the core has run for " + llvm::Twine(kRunAheadLimit) +
-                                          " cycles without a transfer, a semaphore or an end");
+      fail(Op(), tpu::Code::kEmuHang,
+           "the core has run for " + llvm::Twine(kRunAheadLimit) +
+               " cycles without a transfer, a semaphore or an end");
       fault.hang = true;
       return;
     }
@@ -329,7 +337,9 @@ void Core::start(int64_t cycle) {
 void Core::resume(int64_t cycle) {
   if (cycle > t) {
     const Bundle& b = code->bundles[pc];
-    const Stall cause = state == State::kWaitQueue || pendingOp().opcode == isa::Opcode::dma_start ? Stall::kDmaQueue : Stall::kSemaphore;
+    const Stall cause = state == State::kWaitQueue || pendingOp().opcode == isa::Opcode::dma_start
+                            ? Stall::kDmaQueue
+                            : Stall::kSemaphore;
     kernel_stalls[b.kernel][static_cast<int>(cause)] += cycle - t;
     sim->onWait(*this, t, cycle);
     t = cycle;

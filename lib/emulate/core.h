@@ -1,6 +1,7 @@
-// One TensorCore: registers, memories next to it, FIFOs and units, and the loop that issues bundles. A core runs by itself
-// until a bundle concerns other actors (a transfer, a semaphore, its end); then it yields with the cycle at which that bundle
-// is ready, and the chip resumes it when everything before that cycle has happened.
+// One TensorCore: registers, memories next to it, FIFOs and units, and the loop that issues bundles. A core
+// runs by itself until a bundle concerns other actors (a transfer, a semaphore, its end); then it yields with
+// the cycle at which that bundle is ready, and the chip resumes it when everything before that cycle has
+// happened.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -38,7 +39,7 @@ struct Fifo {
 // A matrix unit. Rows gather in `lhs` until somebody pops a value that they produce, or the weights change.
 struct Mxu {
   struct Stage {
-    std::vector<float> w;        // side x side, row k
+    std::vector<float> w;  // side x side, row k
     bool integer = false;
     bool filled = false;
     std::vector<uint8_t> undefined;  // per column
@@ -48,17 +49,17 @@ struct Mxu {
   FmaGemmRhs weights;
   bool has_weights = false, weights_integer = false;
   std::vector<uint8_t> undefined_columns;
-  std::vector<float> lhs;              // rows x side
+  std::vector<float> lhs;  // rows x side
   std::vector<uint8_t> undefined_rows;
-  int rows = 0;                        // gathered
+  int rows = 0;  // gathered
   bool lhs_integer = false;
-  int panels_given = 0;                // of the row set being put together
-  int computed = 0;                    // FIFO entries, from the head, whose values stand in the FIFO
+  int panels_given = 0;  // of the row set being put together
+  int computed = 0;      // FIFO entries, from the head, whose values stand in the FIFO
   // addressed accumulators
   std::vector<Vector> acc, acc_shadow;
   std::vector<int64_t> acc_ready;
-  std::vector<uint16_t> targets;       // accumulator of each gathered group of 8 rows
-  std::vector<float> product;          // scratch
+  std::vector<uint16_t> targets;  // accumulator of each gathered group of 8 rows
+  std::vector<float> product;     // scratch
 };
 
 struct Xlu {
@@ -73,7 +74,8 @@ class Core {
  public:
   enum class State : uint8_t { kReady, kWaitSemaphore, kWaitQueue, kHalted, kFaulted };
 
-  void init(const Decoded& decoded, const target::Chip& chip, ChipSim* sim, int64_t device, int local, Mode mode);
+  void init(const Decoded& decoded, const target::Chip& chip, ChipSim* sim, int64_t device, int local,
+            Mode mode);
 
   /// Takes up the program at this cycle and runs up to the first bundle that concerns others.
   void start(int64_t cycle);
@@ -82,24 +84,24 @@ class Core {
 
   // ---- between chip and core
   State state = State::kReady;
-  int64_t pending = 0;           // kReady: cycle at which the pending bundle is ready
+  int64_t pending = 0;  // kReady: cycle at which the pending bundle is ready
   bool started = false;
-  int64_t wake_resource = 0;     // semaphore or queue that it waits for
+  int64_t wake_resource = 0;  // semaphore or queue that it waits for
   const Op& pendingOp() const { return code->ops[code->bundles[pc].first_op + code->bundles[pc].interact]; }
 
   // ---- state
   const Decoded* code = nullptr;
   const target::Chip* chip = nullptr;
   ChipSim* sim = nullptr;
-  int64_t device = 0;            // mesh position
-  int local = 0;                 // core of the chip
+  int64_t device = 0;  // mesh position
+  int local = 0;       // core of the chip
   Mode mode = Mode::kPlain;
-  bool strict = false;           // follows definedness: of everything in strict runs, of scalars in timing-only ones
+  bool strict = false;  // follows definedness: of everything in strict runs, of scalars in timing-only ones
   uint32_t pc = 0;
-  int64_t t = 0;                 // issue cycle of the bundle being executed
+  int64_t t = 0;  // issue cycle of the bundle being executed
   std::array<uint32_t, kScalarFile> s{};
   std::array<uint8_t, kPredFile> p{};
-  std::vector<Vector> v;         // vectors, then masks
+  std::vector<Vector> v;  // vectors, then masks
   std::vector<uint32_t> smem;
   Memory vmem;
   uint8_t* vmem_data = nullptr;
@@ -124,18 +126,20 @@ class Core {
   bool halted = false;
 
   // ---- accounts
-  std::vector<Profile> profile;                                   // per bundle
-  std::vector<std::array<int64_t, kNumStalls>> kernel_stalls;     // cycles
+  std::vector<Profile> profile;                                // per bundle
+  std::vector<std::array<int64_t, kNumStalls>> kernel_stalls;  // cycles
   std::vector<int64_t> kernel_calls;
-  std::vector<int64_t> mxu_busy, mxu_until;                       // cycles with rows; end of the last of them
+  std::vector<int64_t> mxu_busy, mxu_until;  // cycles with rows; end of the last of them
   int64_t start_cycle = 0, end_cycle = 0;
-  int64_t skipped = 0;                                            // predicated off
+  int64_t skipped = 0;  // predicated off
 
   Fault fault;
   /// Stops this core with a fault at the bundle being executed.
   void fail(const Op& op, Code code, const llvm::Twine& text);
 
-  uint32_t scalar(const Op& op) const { return op.sreg == kNoReg ? static_cast<uint32_t>(op.imm) : s[op.sreg]; }
+  uint32_t scalar(const Op& op) const {
+    return op.sreg == kNoReg ? static_cast<uint32_t>(op.imm) : s[op.sreg];
+  }
   /// Byte address of the memory operand, as a 64-bit number so that nothing wraps unseen.
   int64_t address(const Op& op) const { return op.base == kNoReg ? op.imm : int64_t{s[op.base]} + op.imm; }
   /// Room for `n` entries of a FIFO, ready as the timing of `op` says; the first slot, or -1 after a fault.
@@ -162,9 +166,9 @@ class Core {
   void accountStall(const Bundle& b, int64_t until);
 
   std::array<int64_t, kNumResources> ready_{};
-  int64_t next_ = 0;            // earliest issue of the next bundle
+  int64_t next_ = 0;  // earliest issue of the next bundle
   int64_t last_issue_ = 0;
-  uint32_t active_ = 0;         // ops of the pending bundle whose predicate holds
+  uint32_t active_ = 0;  // ops of the pending bundle whose predicate holds
   uint32_t block_ = ~0u;
   std::vector<int64_t> block_used_;  // 0: not resident, else 1 + time of last entry
   int64_t blocks_resident_ = 0;

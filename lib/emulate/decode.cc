@@ -1,10 +1,9 @@
-// Turns bundles into what the issue loop reads: resolved operands, waits and settings on the scoreboard, and an order of
-// execution inside each bundle in which everything is read before it is written.
-#include "code.h"
-
+// Turns bundles into what the issue loop reads: resolved operands, waits and settings on the scoreboard, and
+// an order of execution inside each bundle in which everything is read before it is written.
 #include <algorithm>
 #include <bitset>
 
+#include "code.h"
 #include "llvm/ADT/SmallVector.h"
 #include "tpu/support/diagnostics.h"
 
@@ -17,20 +16,32 @@ using isa::OperandKind;
 using isa::RegClass;
 using isa::Slot;
 
-// What an instruction reads and writes inside a bundle: registers by their place on the scoreboard, then memories, FIFOs,
-// matrix unit registers.
-enum : int { kSmem = 128, kVmem = 129, kFifoAt = 130, kStageAt = kFifoAt + kNumFifos, kWeightsAt = kStageAt + 2 * kMaxUnits,
-             kBufferAt = kWeightsAt + kMaxUnits, kAccAt = kBufferAt + kMaxUnits, kThings = kAccAt + kMaxUnits };
+// What an instruction reads and writes inside a bundle: registers by their place on the scoreboard, then
+// memories, FIFOs, matrix unit registers.
+enum : int {
+  kSmem = 128,
+  kVmem = 129,
+  kFifoAt = 130,
+  kStageAt = kFifoAt + kNumFifos,
+  kWeightsAt = kStageAt + 2 * kMaxUnits,
+  kBufferAt = kWeightsAt + kMaxUnits,
+  kAccAt = kBufferAt + kMaxUnits,
+  kThings = kAccAt + kMaxUnits
+};
 struct Effects {
   std::bitset<kThings> reads, writes;
 };
 
 int registerBase(RegClass cls) {
   switch (cls) {
-    case RegClass::kScalar: return kScalars;
-    case RegClass::kPred: return kPreds;
-    case RegClass::kMask: return kMasks;
-    case RegClass::kVector: return kVectors;
+    case RegClass::kScalar:
+      return kScalars;
+    case RegClass::kPred:
+      return kPreds;
+    case RegClass::kMask:
+      return kMasks;
+    case RegClass::kVector:
+      return kVectors;
   }
   return 0;
 }
@@ -58,38 +69,46 @@ class Decoder {
   target::Timing timing(Opcode op) const { return timing_[static_cast<int>(isa::info(op).latency)]; }
 
   llvm::Error bad(size_t pc, const isa::PlacedInstruction* p, const llvm::Twine& text) const {
-    const std::string at = ("bundle " + llvm::Twine(pc) + (p ? ", '" + isa::print(p->insn) + "'" : std::string()) + ": ").str();
-    return fail(tpu::Code::kEmuBadProgram, p && p->loc < program_.locs.size() ? program_.locs[p->loc] : "", at + text);
+    const std::string at =
+        ("bundle " + llvm::Twine(pc) + (p ? ", '" + isa::print(p->insn) + "'" : std::string()) + ": ").str();
+    return fail(tpu::Code::kEmuBadProgram, p && p->loc < program_.locs.size() ? program_.locs[p->loc] : "",
+                at + text);
   }
 
   llvm::Error checkUnits() const {
     if (chip_.mxus > kMaxUnits || chip_.xlus > kMaxUnits)
-      return fail(tpu::Code::kEmuBadProgram, "", "more than 8 matrix or cross-lane units cannot be addressed");
+      return fail(tpu::Code::kEmuBadProgram, "",
+                  "more than 8 matrix or cross-lane units cannot be addressed");
     if (chip_.lanes != 128 || chip_.sublanes != 8)
-      return fail(tpu::Code::kEmuBadProgram, "", "vector registers of " + llvm::Twine(chip_.sublanes) + " x " +
-                                                 llvm::Twine(chip_.lanes) + " words; this emulator knows 8 x 128");
+      return fail(tpu::Code::kEmuBadProgram, "",
+                  "vector registers of " + llvm::Twine(chip_.sublanes) + " x " + llvm::Twine(chip_.lanes) +
+                      " words; this emulator knows 8 x 128");
     return llvm::Error::success();
   }
 
-  // Slot kinds in which some instruction of the program holds its slot for longer than a cycle, and whether any strided
-  // access holds a port longer: only these cost the others a look.
+  // Slot kinds in which some instruction of the program holds its slot for longer than a cycle, and whether
+  // any strided access holds a port longer: only these cost the others a look.
   void findLongIntervals() {
     for (const isa::Bundle& b : program_.bundles)
       for (const isa::PlacedInstruction& p : b.insns) {
         const auto& row = isa::info(p.insn.op);
-        if (usesSlotInterval(row.slot) && timing(p.insn.op).interval > 1) long_slot_[static_cast<int>(row.slot)] = true;
+        if (usesSlotInterval(row.slot) && timing(p.insn.op).interval > 1)
+          long_slot_[static_cast<int>(row.slot)] = true;
         if (row.slot == Slot::kLoad && conflicts(p.insn) > 0) load_conflicts_ = true;
         if (row.slot == Slot::kStore && conflicts(p.insn) > 0) store_conflicts_ = true;
       }
   }
-  static bool usesSlotInterval(Slot slot) { return slot != Slot::kMxu && slot != Slot::kXlu && slot != Slot::kEup; }
+  static bool usesSlotInterval(Slot slot) {
+    return slot != Slot::kMxu && slot != Slot::kXlu && slot != Slot::kEup;
+  }
 
   // Extra cycles of a VMEM access: rows that fall into the same bank are taken one after another.
   int conflicts(const isa::Instruction& insn) const {
     if (chip_.vmem_banks <= 0) return 0;
     int stride = 1, mask = 0xff;
     const auto& ops = insn.operands;
-    if (insn.op == Opcode::vld_strided || insn.op == Opcode::vst_strided || insn.op == Opcode::vst_strided_msk)
+    if (insn.op == Opcode::vld_strided || insn.op == Opcode::vst_strided ||
+        insn.op == Opcode::vst_strided_msk)
       stride = static_cast<int>(ops[2].imm), mask = static_cast<int>(ops[3].imm);
     llvm::SmallVector<int, 8> rows;
     for (int i = 0; i < 8; ++i)
@@ -97,8 +116,8 @@ class Decoder {
     int worst = 1;
     for (const int r : rows)
       worst = std::max<int>(worst, static_cast<int>(llvm::count_if(rows, [&](int q) {
-        return q % chip_.vmem_banks == r % chip_.vmem_banks;
-      })));
+                              return q % chip_.vmem_banks == r % chip_.vmem_banks;
+                            })));
     return worst - 1;
   }
 
@@ -111,14 +130,17 @@ class Decoder {
     out_.kernel_begin.push_back(~0u);
     kernel_of_.assign(program_.bundles.size(), static_cast<uint32_t>(program_.ranges.size()));
     for (size_t i = 0; i < program_.ranges.size(); ++i)
-      for (uint32_t pc = program_.ranges[i].begin; pc < program_.ranges[i].end && pc < kernel_of_.size(); ++pc)
+      for (uint32_t pc = program_.ranges[i].begin; pc < program_.ranges[i].end && pc < kernel_of_.size();
+           ++pc)
         kernel_of_[pc] = static_cast<uint32_t>(i);
   }
 
   llvm::Error bundle(size_t pc) {
     const isa::Bundle& in = program_.bundles[pc];
     Bundle b;
-    b.block = chip_.imem_block_bundles > 0 ? static_cast<uint32_t>(pc / static_cast<size_t>(chip_.imem_block_bundles)) : 0;
+    b.block = chip_.imem_block_bundles > 0
+                  ? static_cast<uint32_t>(pc / static_cast<size_t>(chip_.imem_block_bundles))
+                  : 0;
     b.kernel = kernel_of_[pc];
     llvm::SmallVector<Op, 24> ops;
     llvm::SmallVector<Effects, 24> effects;
@@ -127,8 +149,9 @@ class Decoder {
       const auto& row = isa::info(p.insn.op);
       const int nth = used[static_cast<int>(row.slot)]++;
       if (nth >= chip_.slots[static_cast<int>(row.slot)])
-        return bad(pc, &p, "the bundle has more than " + llvm::Twine(chip_.slots[static_cast<int>(row.slot)]) + " '" +
-                               isa::slotName(row.slot) + "' slots");
+        return bad(pc, &p,
+                   "the bundle has more than " + llvm::Twine(chip_.slots[static_cast<int>(row.slot)]) + " '" +
+                       isa::slotName(row.slot) + "' slots");
       Op op;
       Effects fx;
       pending_waits_.clear();
@@ -164,7 +187,8 @@ class Decoder {
       const uint32_t waits = op.first_wait, sets = op.first_set;
       op.first_wait = static_cast<uint32_t>(out_.waits.size());
       op.first_set = static_cast<uint32_t>(out_.sets.size());
-      out_.waits.insert(out_.waits.end(), op_waits_.begin() + waits, op_waits_.begin() + waits + op.num_waits);
+      out_.waits.insert(out_.waits.end(), op_waits_.begin() + waits,
+                        op_waits_.begin() + waits + op.num_waits);
       out_.sets.insert(out_.sets.end(), op_sets_.begin() + sets, op_sets_.begin() + sets + op.num_sets);
       b.predicated |= op.pred != isa::kAlways || op.pred_neg;
       b.pops |= op.pop_fifo != kNoFifo || op.opcode == Opcode::vpop_mrb;
@@ -189,7 +213,8 @@ class Decoder {
     return llvm::Error::success();
   }
 
-  // An order in which readers come before writers. Where instructions exchange registers, results go through scratch.
+  // An order in which readers come before writers. Where instructions exchange registers, results go through
+  // scratch.
   llvm::Error arrange(size_t pc, llvm::MutableArrayRef<Op> ops, llvm::MutableArrayRef<Effects> fx,
                       llvm::SmallVectorImpl<int>& order, llvm::SmallVectorImpl<Op>& copies) {
     const int n = static_cast<int>(ops.size());
@@ -205,7 +230,8 @@ class Decoder {
         if (free) next = i;
       }
       if (next < 0) {
-        if (!redirect(ops, fx, done, copies)) return bad(pc, nullptr, "its instructions exchange values in a circle");
+        if (!redirect(ops, fx, done, copies))
+          return bad(pc, nullptr, "its instructions exchange values in a circle");
         continue;
       }
       done[next] = true;
@@ -214,8 +240,8 @@ class Decoder {
     return llvm::Error::success();
   }
 
-  bool redirect(llvm::MutableArrayRef<Op> ops, llvm::MutableArrayRef<Effects> fx, const std::array<bool, 32>& done,
-                llvm::SmallVectorImpl<Op>& copies) {
+  bool redirect(llvm::MutableArrayRef<Op> ops, llvm::MutableArrayRef<Effects> fx,
+                const std::array<bool, 32>& done, llvm::SmallVectorImpl<Op>& copies) {
     for (size_t i = 0; i < ops.size(); ++i) {
       const auto& row = isa::info(ops[i].opcode);
       const OperandKind kind = row.operands[0];
@@ -227,12 +253,17 @@ class Decoder {
       const int own = kind == OperandKind::Md ? ops[i].d - kMaskFile : ops[i].d;
       const size_t at = static_cast<size_t>(registerBase(cls) + own);
       if (!fx[i].writes.test(at)) continue;  // redirected already
-      const int scratch = (cls == RegClass::kVector ? 64 : cls == RegClass::kMask ? kMaskFile + 16 : cls == RegClass::kScalar ? 32 : 16) +
+      const int scratch = (cls == RegClass::kVector   ? 64
+                           : cls == RegClass::kMask   ? kMaskFile + 16
+                           : cls == RegClass::kScalar ? 32
+                                                      : 16) +
                           static_cast<int>(copies.size());
       Op copy;
       copy.exec = copyExec(cls, mode_ == Mode::kStrict);
-      if (mode_ == Mode::kTiming && (cls == RegClass::kScalar || cls == RegClass::kPred)) copy.exec = copyExec(cls, true);
-      if (mode_ == Mode::kTiming && (cls == RegClass::kVector || cls == RegClass::kMask)) copy.exec = timingExecOf(Opcode::vmov);
+      if (mode_ == Mode::kTiming && (cls == RegClass::kScalar || cls == RegClass::kPred))
+        copy.exec = copyExec(cls, true);
+      if (mode_ == Mode::kTiming && (cls == RegClass::kVector || cls == RegClass::kMask))
+        copy.exec = timingExecOf(Opcode::vmov);
       copy.d = ops[i].d;
       copy.a = static_cast<uint8_t>(scratch);
       copy.pred = ops[i].pred;
@@ -246,8 +277,12 @@ class Decoder {
     return false;
   }
 
-  void waitOn(int resource, int bias = 0) { pending_waits_.push_back({static_cast<uint16_t>(resource), static_cast<int16_t>(bias)}); }
-  void set(int resource, int after) { pending_sets_.push_back({static_cast<uint16_t>(resource), static_cast<uint16_t>(after)}); }
+  void waitOn(int resource, int bias = 0) {
+    pending_waits_.push_back({static_cast<uint16_t>(resource), static_cast<int16_t>(bias)});
+  }
+  void set(int resource, int after) {
+    pending_sets_.push_back({static_cast<uint16_t>(resource), static_cast<uint16_t>(after)});
+  }
 
   llvm::Error instruction(size_t pc, const isa::PlacedInstruction& p, int nth, Op& op, Effects& fx) {
     const auto& row = isa::info(p.insn.op);
@@ -319,12 +354,14 @@ class Decoder {
           break;
         case isa::Operand::kUnit: {
           const int have = kind == OperandKind::Mxu ? chip_.mxus : chip_.xlus;
-          if (o.reg < 0 || o.reg >= have) return bad(pc, &p, "unit " + llvm::Twine(o.reg) + " of " + llvm::Twine(have));
+          if (o.reg < 0 || o.reg >= have)
+            return bad(pc, &p, "unit " + llvm::Twine(o.reg) + " of " + llvm::Twine(have));
           op.unit = static_cast<uint8_t>(o.reg);
           break;
         }
         case isa::Operand::kLabel:
-          if (o.imm < 0 || static_cast<size_t>(o.imm) >= program_.bundles.size()) return bad(pc, &p, "branch out of the program");
+          if (o.imm < 0 || static_cast<size_t>(o.imm) >= program_.bundles.size())
+            return bad(pc, &p, "branch out of the program");
           op.imm = static_cast<int32_t>(o.imm);
           break;
         case isa::Operand::kImm:
@@ -336,7 +373,8 @@ class Decoder {
             }
           } else {
             op.small[shorts++] = static_cast<uint8_t>(o.imm);
-            if (row.slot != Slot::kMxu && row.slot != Slot::kPop && row.slot != Slot::kLoad && row.slot != Slot::kStore)
+            if (row.slot != Slot::kMxu && row.slot != Slot::kPop && row.slot != Slot::kLoad &&
+                row.slot != Slot::kStore)
               op.imm = static_cast<int32_t>(o.imm);
           }
           break;
@@ -349,9 +387,12 @@ class Decoder {
   static bool second(Opcode op, int i) { return i == 1 && (op == Opcode::sem_wait || op == Opcode::sem_add); }
 
   llvm::Error checkRegister(size_t pc, const isa::PlacedInstruction& p, const isa::Operand& o) const {
-    const int have = o.cls == RegClass::kScalar ? chip_.scalar_regs : o.cls == RegClass::kVector ? chip_.vector_regs
-                   : o.cls == RegClass::kMask ? chip_.mask_regs : 16;
-    if (o.reg < 0 || o.reg >= have) return bad(pc, &p, "the chip has " + llvm::Twine(have) + " registers of this kind");
+    const int have = o.cls == RegClass::kScalar   ? chip_.scalar_regs
+                     : o.cls == RegClass::kVector ? chip_.vector_regs
+                     : o.cls == RegClass::kMask   ? chip_.mask_regs
+                                                  : 16;
+    if (o.reg < 0 || o.reg >= have)
+      return bad(pc, &p, "the chip has " + llvm::Twine(have) + " registers of this kind");
     return llvm::Error::success();
   }
 
@@ -361,7 +402,8 @@ class Decoder {
     fx.writes.set(kFifoAt + fifo);
   }
 
-  llvm::Error units(size_t pc, const isa::PlacedInstruction& p, Op& op, Effects& fx, const target::Timing& time) {
+  llvm::Error units(size_t pc, const isa::PlacedInstruction& p, Op& op, Effects& fx,
+                    const target::Timing& time) {
     const auto& row = isa::info(p.insn.op);
     const isa::FifoEffect fifo = isa::fifoEffect(p.insn, chip_.mxu_side);
     if (const int f = fifoIndex(fifo.pop, op.unit); f >= 0) {
@@ -370,12 +412,16 @@ class Decoder {
     }
     if (const int f = fifoIndex(fifo.push, op.unit); f >= 0) pushes(op, fx, f, fifo.entries);
     switch (row.latency) {
-      case LatencyClass::kScalarLoad: fx.reads.set(kSmem); break;
+      case LatencyClass::kScalarLoad:
+        fx.reads.set(kSmem);
+        break;
       case LatencyClass::kScalarStore:
         fx.writes.set(kSmem);
         set(kScalarStores, time.latency);
         break;
-      case LatencyClass::kVectorLoad: fx.reads.set(kVmem); break;
+      case LatencyClass::kVectorLoad:
+        fx.reads.set(kVmem);
+        break;
       case LatencyClass::kVectorStore:
         fx.writes.set(kVmem);
         set(kVectorStores, time.latency);
@@ -394,14 +440,20 @@ class Decoder {
         waitOn(kEupUnit);
         set(kEupUnit, time.interval);
         break;
-      case LatencyClass::kXluReduce: case LatencyClass::kXluPermute: case LatencyClass::kXposePush: case LatencyClass::kXposeGo:
+      case LatencyClass::kXluReduce:
+      case LatencyClass::kXluPermute:
+      case LatencyClass::kXposePush:
+      case LatencyClass::kXposeGo:
         xluUnit(row.latency, op, fx, time);
         break;
-      default: break;
+      default:
+        break;
     }
-    if (p.insn.op == Opcode::vxpose_go && (op.small[1] % 8 || op.small[1] == 0 || op.small[0] + op.small[1] > 128))
+    if (p.insn.op == Opcode::vxpose_go &&
+        (op.small[1] % 8 || op.small[1] == 0 || op.small[0] + op.small[1] > 128))
       return bad(pc, &p, "columns must lie in the buffer, their number a multiple of 8");
-    if (row.slot == Slot::kMxu || p.insn.op == Opcode::vpop_mrb || p.insn.op == Opcode::vpop_mrf || p.insn.op == Opcode::vpop_mrf_half)
+    if (row.slot == Slot::kMxu || p.insn.op == Opcode::vpop_mrb || p.insn.op == Opcode::vpop_mrf ||
+        p.insn.op == Opcode::vpop_mrf_half)
       return mxuUnit(pc, p, op, fx, time);
     return llvm::Error::success();
   }
@@ -418,16 +470,19 @@ class Decoder {
     }
   }
 
-  llvm::Error mxuUnit(size_t pc, const isa::PlacedInstruction& p, Op& op, Effects& fx, const target::Timing& time) {
+  llvm::Error mxuUnit(size_t pc, const isa::PlacedInstruction& p, Op& op, Effects& fx,
+                      const target::Timing& time) {
     const auto& row = isa::info(p.insn.op);
     const int m = op.unit;
     const int panels = isa::mxuPanels(chip_.mxu_side);
     const bool acc = row.mnemonic.starts_with("vmatmul.acc");
     const bool fifo_only = row.mnemonic.starts_with("vmatmul.") && !acc;
-    if (chip_.mxu_addressed ? (fifo_only || p.insn.op == Opcode::vpop_mrf || p.insn.op == Opcode::vpop_mrf_half)
-                            : (acc || p.insn.op == Opcode::vpop_mrb))
-      return bad(pc, &p, chip_.mxu_addressed ? "this chip's matrix units have addressed accumulators, no FIFO"
-                                             : "this chip's matrix units have a FIFO, no addressed accumulators");
+    if (chip_.mxu_addressed
+            ? (fifo_only || p.insn.op == Opcode::vpop_mrf || p.insn.op == Opcode::vpop_mrf_half)
+            : (acc || p.insn.op == Opcode::vpop_mrb))
+      return bad(pc, &p,
+                 chip_.mxu_addressed ? "this chip's matrix units have addressed accumulators, no FIFO"
+                                     : "this chip's matrix units have a FIFO, no addressed accumulators");
     if (p.insn.op == Opcode::vpop_mrb) fx.reads.set(kAccAt + m);
     if (row.slot != Slot::kMxu) return llvm::Error::success();
     if (p.insn.op == Opcode::vlatch) {
@@ -442,14 +497,18 @@ class Decoder {
       return llvm::Error::success();
     }
     const llvm::StringRef type = row.mnemonic.rsplit('.').second;
-    if (!llvm::is_contained(chip_.mxu_types, type)) return bad(pc, &p, "this chip's matrix units do not take " + type);
+    if (!llvm::is_contained(chip_.mxu_types, type))
+      return bad(pc, &p, "this chip's matrix units do not take " + type);
     const int rows = isa::mxuRows(p.insn.op);
     const int half_or_panel = row.mnemonic.starts_with("vmatpush") ? op.small[2] : op.small[0];
     const int choices = chip_.mxu_side == 64 ? 2 : panels;
-    if (half_or_panel >= choices) return bad(pc, &p, "lane panel " + llvm::Twine(half_or_panel) + " of " + llvm::Twine(choices));
+    if (half_or_panel >= choices)
+      return bad(pc, &p, "lane panel " + llvm::Twine(half_or_panel) + " of " + llvm::Twine(choices));
     if (row.mnemonic.starts_with("vmatpush")) {
       if ((op.small[1] + 1) * rows > chip_.mxu_side)
-        return bad(pc, &p, "row group " + llvm::Twine(op.small[1]) + " lies beyond the side of " + llvm::Twine(chip_.mxu_side));
+        return bad(pc, &p,
+                   "row group " + llvm::Twine(op.small[1]) + " lies beyond the side of " +
+                       llvm::Twine(chip_.mxu_side));
       const int stage = 2 * m + op.small[0];
       fx.writes.set(kStageAt + stage);
       waitOn(kStageFree + stage);
@@ -472,12 +531,18 @@ class Decoder {
 
   static int fifoIndex(isa::Fifo fifo, int unit) {
     switch (fifo) {
-      case isa::Fifo::kNone: return -1;
-      case isa::Fifo::kV2s: return kV2sFifo;
-      case isa::Fifo::kEup: return kEupFifo;
-      case isa::Fifo::kXlu: return kXluFifo + unit;
-      case isa::Fifo::kTrf: return kTrfFifo + unit;
-      case isa::Fifo::kMrf: return kMrfFifo + unit;
+      case isa::Fifo::kNone:
+        return -1;
+      case isa::Fifo::kV2s:
+        return kV2sFifo;
+      case isa::Fifo::kEup:
+        return kEupFifo;
+      case isa::Fifo::kXlu:
+        return kXluFifo + unit;
+      case isa::Fifo::kTrf:
+        return kTrfFifo + unit;
+      case isa::Fifo::kMrf:
+        return kMrfFifo + unit;
     }
     return -1;
   }
@@ -516,8 +581,9 @@ Stall stallOf(int resource) {
 }
 
 llvm::StringRef stallName(Stall stall) {
-  static constexpr const char* kNames[kNumStalls] = {"scalar", "vector", "mask", "unit", "eup", "xlu", "mxu", "weights",
-                                                     "v2s", "branch", "bank", "imem", "store", "dma_queue", "semaphore"};
+  static constexpr const char* kNames[kNumStalls] = {"scalar", "vector", "mask",    "unit",      "eup",
+                                                     "xlu",    "mxu",    "weights", "v2s",       "branch",
+                                                     "bank",   "imem",   "store",   "dma_queue", "semaphore"};
   return kNames[static_cast<int>(stall)];
 }
 

@@ -1,12 +1,12 @@
-// The programs of testdata/kernels, written by hand as the yardstick of what the machine can do: values bit for bit, and how
-// near they come to the floor of what they ask for.
+// The programs of testdata/kernels, written by hand as the yardstick of what the machine can do: values bit
+// for bit, and how near they come to the floor of what they ask for.
 #include <bit>
 #include <cstdio>
 #include <cstring>
 
 #include "llvm/Support/MemoryBuffer.h"
-#include "testing.h"
 #include "llvm/Support/raw_ostream.h"
+#include "testing.h"
 #include "tpu/support/fma_gemm.h"
 #include "tpu/support/parallel.h"
 
@@ -41,8 +41,10 @@ float asFloat(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>
 // Rows [first, first + rows) of a b: a chain per panel of 128 of k, the panels added in order.
 std::vector<float> product(const HostTensor& a, const HostTensor& b, int64_t first, int64_t rows) {
   const int64_t k = a.dims[1], n = b.dims[1];
-  std::vector<float> left(static_cast<size_t>(rows * k)), right(static_cast<size_t>(k * n)), sum(static_cast<size_t>(rows * n), 0.0f);
-  for (int64_t i = 0; i < rows * k; ++i) left[static_cast<size_t>(i)] = asFloat(a.data<uint16_t>()[first * k + i]);
+  std::vector<float> left(static_cast<size_t>(rows * k)), right(static_cast<size_t>(k * n)),
+      sum(static_cast<size_t>(rows * n), 0.0f);
+  for (int64_t i = 0; i < rows * k; ++i)
+    left[static_cast<size_t>(i)] = asFloat(a.data<uint16_t>()[first * k + i]);
   for (int64_t i = 0; i < k * n; ++i) right[static_cast<size_t>(i)] = asFloat(b.data<uint16_t>()[i]);
   for (int64_t panel = 0; panel < k; panel += 128) {
     std::vector<float> part(sum.size(), 0.0f);
@@ -53,13 +55,15 @@ std::vector<float> product(const HostTensor& a, const HostTensor& b, int64_t fir
 }
 
 RunResult runMatmul(int64_t size, const RunOptions& options) {
-  const isa::Program p = programFrom(replace(kernelText("matmul_bf16.s"), ".equ SIZE, 4096", ".equ SIZE, " + std::to_string(size)));
+  const isa::Program p = programFrom(
+      replace(kernelText("matmul_bf16.s"), ".equ SIZE, 4096", ".equ SIZE, " + std::to_string(size)));
   const HostTensor a = bf16Random({size, size}, 1), b = bf16Random({size, size}, 2);
   RunResult r = mustRun(p, {a, b}, options);
   if (r.results.empty()) return r;
   for (const int64_t first : {int64_t{0}, size / 2 + 40, size - 16}) {
     const std::vector<float> want = product(a, b, first, 16);
-    EXPECT_EQ(std::memcmp(want.data(), r.results[0].data<float>() + first * size, want.size() * 4), 0) << "rows from " << first;
+    EXPECT_EQ(std::memcmp(want.data(), r.results[0].data<float>() + first * size, want.size() * 4), 0)
+        << "rows from " << first;
   }
   return r;
 }
@@ -68,12 +72,12 @@ TEST(Kernels, MatmulSmall) { runMatmul(1024, {.strict = true}); }
 
 TEST(Kernels, MatmulReachesNinetyFivePercent) {
   const RunResult r = runMatmul(4096, {});
-  std::printf("%s\n", summary(r).c_str());
+  std::printf("%s", summary(r).c_str());
   EXPECT_GE(r.stats.efficiency, 0.95);
 }
 
-// The order of additions of a row of 128 words of the ring all-reduce: chunks of x are added going round the ring from
-// the chip of their own number on, chunks of y the other way.
+// The order of additions of a row of 128 words of the ring all-reduce: chunks of x are added going round the
+// ring from the chip of their own number on, chunks of y the other way.
 float ringSum(const HostTensor& x, int64_t rows, int64_t element) {
   static constexpr int kRing[] = {0, 1, 3, 2};
   const int64_t half = rows / 2, row = element / 128;
@@ -90,12 +94,15 @@ float ringSum(const HostTensor& x, int64_t rows, int64_t element) {
 
 TEST(Kernels, RingAllReduce) {
   constexpr int64_t kRows = 16384;
-  const isa::Program p = programFrom(replace(kernelText("all_reduce_ring.s"), ".equ ROWS, 131072", ".equ ROWS, " + std::to_string(kRows)));
-  const HostTensor x = filled(ElementType::kF32, {4 * kRows, 128}, [](int64_t i) { return static_cast<float>(i * 2654435761u % 100003) * 1e-3f; });
+  const isa::Program p = programFrom(
+      replace(kernelText("all_reduce_ring.s"), ".equ ROWS, 131072", ".equ ROWS, " + std::to_string(kRows)));
+  const HostTensor x = filled(ElementType::kF32, {4 * kRows, 128},
+                              [](int64_t i) { return static_cast<float>(i * 2654435761u % 100003) * 1e-3f; });
   const RunResult r = mustRun(p, {x}, {.strict = true});
-  std::printf("%s\n", summary(r).c_str());
+  std::printf("%s", summary(r).c_str());
   EXPECT_GE(r.stats.efficiency, 0.95);
-  for (int64_t i = 0; i < kRows * 128; ++i) ASSERT_EQ(r.results[0].data<float>()[i], ringSum(x, kRows, i)) << i;
+  for (int64_t i = 0; i < kRows * 128; ++i)
+    ASSERT_EQ(r.results[0].data<float>()[i], ringSum(x, kRows, i)) << i;
   // Starting the chips up to 50 us apart changes the time and nothing else; nor do threads change anything.
   setThreads(2);
   for (const uint64_t seed : {7, 8, 9}) {
@@ -118,9 +125,10 @@ TEST(Kernels, RingAllReduce) {
 TEST(Kernels, MatmulWithCompanionGather) {
   constexpr int64_t kSize = 2048;
   const isa::Program p = programFrom(kernelText("matmul_all_gather.s"));
-  const HostTensor a = bf16Random({4 * kSize, kSize}, 1), w1 = bf16Random({kSize, kSize}, 2), w2 = bf16Random({kSize, kSize}, 3);
+  const HostTensor a = bf16Random({4 * kSize, kSize}, 1), w1 = bf16Random({kSize, kSize}, 2),
+                   w2 = bf16Random({kSize, kSize}, 3);
   const RunResult r = mustRun(p, {a, w1, w2});
-  std::printf("%s\n", summary(r).c_str());
+  std::printf("%s", summary(r).c_str());
   EXPECT_GE(r.stats.efficiency, 0.85);
   // Alone, on one chip with nothing to gather, the two products would take 2 x 148,388 cycles.
   EXPECT_LE(r.stats.cycles, 2 * 148388 * 1.05);
@@ -128,7 +136,10 @@ TEST(Kernels, MatmulWithCompanionGather) {
   for (const int64_t first : {int64_t{16}, 3 * kSize + 1040})
     for (int i = 0; i < 2; ++i) {
       const std::vector<float> want = product(a, i ? w2 : w1, first, 16);
-      EXPECT_EQ(std::memcmp(want.data(), r.results[static_cast<size_t>(i)].data<float>() + first * kSize, want.size() * 4), 0) << "c" << i + 1;
+      EXPECT_EQ(std::memcmp(want.data(), r.results[static_cast<size_t>(i)].data<float>() + first * kSize,
+                            want.size() * 4),
+                0)
+          << "c" << i + 1;
     }
 }
 

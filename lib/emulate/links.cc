@@ -1,4 +1,5 @@
-// Links between chips: packets of transfers and signals, taking turns at each outgoing link, passed on hop by hop.
+// Links between chips: packets of transfers and signals, taking turns at each outgoing link, passed on hop by
+// hop.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +16,8 @@ std::shared_ptr<const std::vector<target::Hop>> ChipSim::routeTo(int32_t chip) {
   return route;
 }
 
-// Reads the next packet of the transfer at the front of a link queue, so that it is at hand when the link is free.
+// Reads the next packet of the transfer at the front of a link queue, so that it is at hand when the link is
+// free.
 void ChipSim::prepare(int index, int queue, int64_t now) {
   PerDevice& d = devices[index];
   Queue& q = d.queues[queue];
@@ -57,6 +59,7 @@ void ChipSim::prepare(int index, int queue, int64_t now) {
   d.hbm_read += cost.hbm;
   const int64_t ready = serveCost(index, cost, now);
   t->served = packet.end;
+  if (packet.begin == 0) t->began = now;
   if (packet.last) q.waiting.pop_front();
   links[q.link].ready[index].emplace_back(ready, std::move(packet));
   Event e(ready, EventKind::kLink);
@@ -89,7 +92,8 @@ void ChipSim::tryLink(int index, int64_t now) {
     ++link.packets;
     link.bytes += packet.wire_bytes;
     if (machine_.trace)
-      trace.push_back({TraceSpan::kLink, index_, index, static_cast<int32_t>(packet.dest_device), static_cast<double>(now) / kTicksPerCycle,
+      trace.push_back({TraceSpan::kLink, index_, index, static_cast<int32_t>(packet.dest_device),
+                       static_cast<double>(now) / kTicksPerCycle,
                        static_cast<double>(link.free_at) / kTicksPerCycle, packet.wire_bytes});
     Event e(link.free_at, EventKind::kLink);
     e.index = index;
@@ -97,7 +101,12 @@ void ChipSim::tryLink(int index, int64_t now) {
     if (flow < data) {
       const int queue = 26 + index;
       if (packet.last) {
-        devices[flow].queues[queue].busy_ticks += link.free_at - packet.transfer->issue;
+        const Transfer& t = *packet.transfer;
+        devices[flow].queues[queue].busy_ticks += link.free_at - t.began;
+        if (machine_.trace)
+          trace.push_back({TraceSpan::kQueue, static_cast<int32_t>(devices[flow].device), queue,
+                           static_cast<int32_t>(t.pc), static_cast<double>(t.began) / kTicksPerCycle,
+                           static_cast<double>(link.free_at) / kTicksPerCycle, t.bytes});
         Event sent(link.free_at + machine_.done_ticks, EventKind::kSent);
         sent.core = flow;
         sent.index = queue;
@@ -149,12 +158,14 @@ void ChipSim::land(Packet& packet, int64_t now) {
     if (!claim(index, arriving, false, &conflict)) {
       Op op;
       op.loc = arriving->loc;
-      core.fail(op, tpu::Code::kEmuOwnership, "a transfer that device " + llvm::Twine(arriving->source_device) + " started at bundle " +
-                llvm::Twine(arriving->pc) + " arrives: " + conflict);
+      core.fail(op, tpu::Code::kEmuOwnership,
+                "a transfer that device " + llvm::Twine(arriving->source_device) + " started at bundle " +
+                    llvm::Twine(arriving->pc) + " arrives: " + conflict);
       core.fault.cycle = now / kTicksPerCycle;
       return faultAt(core);
     }
-    if (arriving->dest_sem != isa::kNoSemaphore) d.due[arriving->dest_sem].push_back({arriving, arriving->bytes, false});
+    if (arriving->dest_sem != isa::kNoSemaphore)
+      d.due[arriving->dest_sem].push_back({arriving, arriving->bytes, false});
   }
   const TransferPtr t = arriving;
   uint8_t* to = memory(d.device, t->to.space);

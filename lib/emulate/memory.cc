@@ -1,6 +1,7 @@
-// Plain memory is anonymous, in huge pages where the host gives them: faulting in small ones would take a tenth of a run.
-// For poison, a file of 0xff bytes without a name is mapped copy-on-write over and over, so that a 16 GiB memory needs only
-// the pages that a program writes. Where the host has no such files the memory is filled by hand.
+// Plain memory is anonymous, in huge pages where the host gives them: faulting in small ones would take a
+// tenth of a run. For poison, a file of 0xff bytes without a name is mapped copy-on-write over and over, so
+// that a 16 GiB memory needs only the pages that a program writes. Where the host has no such files the
+// memory is filled by hand.
 #include "memory.h"
 
 #include <sys/mman.h>
@@ -34,7 +35,8 @@ int poisonFile() {
 }
 
 uint8_t* mapPlain(size_t bytes) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   madvise(base, bytes, MADV_HUGEPAGE);  // a wish
   return static_cast<uint8_t*>(base);
@@ -43,12 +45,14 @@ uint8_t* mapPlain(size_t bytes) {
 uint8_t* mapPoison(size_t bytes) {
   const int file = poisonFile();
   if (file < 0) return nullptr;
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return nullptr;
   for (size_t at = 0; at < bytes; at += kPiece) {
     uint8_t* piece = static_cast<uint8_t*>(base) + at;
     const size_t length = std::min(kPiece, bytes - at);
-    if (mmap(piece, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
+    if (mmap(piece, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) ==
+        MAP_FAILED) {
       munmap(base, bytes);
       return nullptr;
     }

@@ -1,5 +1,6 @@
-// Memory of a device as one flat range of the host's address space that costs nothing until touched. In strict runs it is
-// poisoned: what nobody has written reads as 0xff - NaN, -1, and in the shadow memory "undefined" - else as zero.
+// Memory of a device as one flat range of the host's address space that costs nothing until touched. In
+// strict runs it is poisoned: what nobody has written reads as 0xff - NaN, -1, and in the shadow memory
+// "undefined" - else as zero.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // A whole run: chips in windows of one hop latency, the end of it, and what is to be said when there is none.
 //
-// A message that leaves a chip within a window [T, T + hop) reaches the next chip at T + hop or later, so within a window
-// chips do not see one another and may run on any number of threads; between windows messages are handed over in the order
-// (time, sending chip, sequence).
+// A message that leaves a chip within a window [T, T + hop) reaches the next chip at T + hop or later, so
+// within a window chips do not see one another and may run on any number of threads; between windows messages
+// are handed over in the order (time, sending chip, sequence).
 #include <algorithm>
 #include <limits>
 
@@ -54,8 +54,9 @@ class Runner {
     machine_.target = std::move(*target);
     const target::Chip& chip = machine_.target.chip;
     if (program_.devices < 1 || program_.devices > machine_.target.numDevices())
-      return fail(Code::kEmuMissingTarget, "", "the program runs on " + llvm::Twine(program_.devices) + " devices, " + program_.target + " has " +
-                  llvm::Twine(machine_.target.numDevices()));
+      return fail(Code::kEmuMissingTarget, "",
+                  "the program runs on " + llvm::Twine(program_.devices) + " devices, " + program_.target +
+                      " has " + llvm::Twine(machine_.target.numDevices()));
     const Mode mode = options_.timing_only ? Mode::kTiming : options_.strict ? Mode::kStrict : Mode::kPlain;
     auto decoded = decode(program_, chip, mode);
     if (!decoded) return decoded.takeError();
@@ -69,7 +70,8 @@ class Runner {
     machine_.latency_ticks = machine_.nanoseconds(chip.dma_latency_ns);
     machine_.done_ticks = machine_.nanoseconds(chip.dma_done_ns);
     machine_.hbm_bytes = hbmExtent(chip);
-    for (int32_t c = 0; c < machine_.target.numChips(); ++c) chips_.push_back(std::make_unique<ChipSim>(machine_, c));
+    for (int32_t c = 0; c < machine_.target.numChips(); ++c)
+      chips_.push_back(std::make_unique<ChipSim>(machine_, c));
     for (int64_t d = 0; d < program_.devices; ++d) {
       const int64_t place = program_.device_order.empty() ? d : program_.device_order[static_cast<size_t>(d)];
       const auto c = static_cast<int32_t>(place / chip.devicesPerChip());
@@ -86,7 +88,8 @@ class Runner {
     if (program_.hbm_bytes == 0) return chip.hbmUsablePerDevice();
     int64_t top = program_.hbm_bytes;
     const auto port = [&](const isa::SignaturePort& p) {
-      if (p.space == isa::Space::kHbm) top = std::max(top, p.address + isa::layoutBytes(p.layout, p.element, p.local_dims));
+      if (p.space == isa::Space::kHbm)
+        top = std::max(top, p.address + isa::layoutBytes(p.layout, p.element, p.local_dims));
     };
     for (const auto& p : program_.args) port(p);
     for (const auto& p : program_.results) port(p);
@@ -96,23 +99,32 @@ class Runner {
   }
 
   llvm::Error checkPlaces() const {
-    const auto check = [&](llvm::StringRef what, isa::Space space, int64_t at, int64_t bytes, llvm::StringRef loc) -> llvm::Error {
+    const auto check = [&](llvm::StringRef what, isa::Space space, int64_t at, int64_t bytes,
+                           llvm::StringRef loc) -> llvm::Error {
       const int64_t have = chips_.front()->memoryBytes(space);
       if (at >= 0 && at + bytes <= have) return llvm::Error::success();
-      return fail(Code::kEmuBounds, loc, what + " lies at bytes " + llvm::Twine(at) + " to " + llvm::Twine(at + bytes) + " of " +
-                  isa::spaceName(space) + ", which has " + llvm::Twine(have), ExitStatus::kDoesNotFit);
+      return fail(Code::kEmuBounds, loc,
+                  what + " lies at bytes " + llvm::Twine(at) + " to " + llvm::Twine(at + bytes) + " of " +
+                      isa::spaceName(space) + ", which has " + llvm::Twine(have),
+                  ExitStatus::kDoesNotFit);
     };
     for (const auto* ports : {&program_.args, &program_.results})
       for (const auto& p : *ports)
-        if (auto e = check("'" + p.name + "'", p.space, p.address, isa::layoutBytes(p.layout, p.element, p.local_dims), p.loc)) return e;
+        if (auto e = check("'" + p.name + "'", p.space, p.address,
+                           isa::layoutBytes(p.layout, p.element, p.local_dims), p.loc))
+          return e;
     for (const auto& c : program_.constants)
-      if (auto e = check("a constant", c.space, c.address, static_cast<int64_t>(c.bytes.size()), "")) return e;
-    return check("the device table", isa::Space::kSmem, isa::kDeviceTableAddress, program_.device_table_words * 4, "");
+      if (auto e = check("a constant", c.space, c.address, static_cast<int64_t>(c.bytes.size()), ""))
+        return e;
+    return check("the device table", isa::Space::kSmem, isa::kDeviceTableAddress,
+                 program_.device_table_words * 4, "");
   }
 
   int64_t startOf(int64_t device) const {
-    const auto cycles = static_cast<uint64_t>(static_cast<__int128>(kSkewNanoseconds) * machine_.target.chip.clock_hz / 1000000000);
-    return static_cast<int64_t>(mix(options_.skew_seed * 0x100000001b3ull + static_cast<uint64_t>(device)) % (cycles + 1));
+    const auto cycles = static_cast<uint64_t>(static_cast<__int128>(kSkewNanoseconds) *
+                                              machine_.target.chip.clock_hz / 1000000000);
+    return static_cast<int64_t>(mix(options_.skew_seed * 0x100000001b3ull + static_cast<uint64_t>(device)) %
+                                (cycles + 1));
   }
 
   llvm::Error simulate() {
@@ -121,7 +133,9 @@ class Runner {
       for (const auto& chip : chips_) next = std::min(next, chip->nextTime());
       if (next == kNever) break;
       if (options_.max_cycles > 0 && next / kTicksPerCycle > options_.max_cycles)
-        return fail(Code::kEmuHang, "", "the run has not ended after " + llvm::Twine(options_.max_cycles) + " cycles", ExitStatus::kHangs);
+        return fail(Code::kEmuHang, "",
+                    "the run has not ended after " + llvm::Twine(options_.max_cycles) + " cycles",
+                    ExitStatus::kHangs);
       const int64_t end = chips_.size() == 1 ? kNever : next + machine_.hop_ticks;
       window(end);
       if (auto e = firstFault()) return e;
@@ -159,7 +173,8 @@ class Runner {
       if (chip->faulted() && (!first || chip->fault().cycle < first->cycle)) first = &chip->fault();
     if (!first) return llvm::Error::success();
     std::string where = "device " + std::to_string(first->device) + ", bundle " + std::to_string(first->pc);
-    if (first->pc < decoded_.bundles.size()) where += " of " + decoded_.kernels[decoded_.bundles[first->pc].kernel];
+    if (first->pc < decoded_.bundles.size())
+      where += " of " + decoded_.kernels[decoded_.bundles[first->pc].kernel];
     where += ", cycle " + std::to_string(first->cycle) + ": " + first->text;
     const std::string loc = first->loc < program_.locs.size() ? program_.locs[first->loc] : "";
     return fail(first->code, loc, where, first->hang ? ExitStatus::kHangs : ExitStatus::kRefused);
@@ -189,7 +204,8 @@ class Runner {
         }
       }
     if (waiting == 0) return llvm::Error::success();
-    d.text = std::to_string(waiting) + " of " + std::to_string(program_.devices) + " devices wait for ever: " + d.text;
+    d.text = std::to_string(waiting) + " of " + std::to_string(program_.devices) +
+             " devices wait for ever: " + d.text;
     return fail(std::move(d));
   }
 
@@ -201,12 +217,16 @@ class Runner {
         const std::string where = "device " + std::to_string(core.device) + ": ";
         for (size_t s = 0; s < device.semaphores.size(); ++s)
           if (device.semaphores[s])
-            return fail(Code::kEmuLeftOver, "", where + "semaphore " + llvm::Twine(s) + " is " + llvm::Twine(device.semaphores[s]) + " at the end");
+            return fail(Code::kEmuLeftOver, "",
+                        where + "semaphore " + llvm::Twine(s) + " is " + llvm::Twine(device.semaphores[s]) +
+                            " at the end");
         for (const TransferPtr& t : device.owners)
-          return fail(Code::kEmuLeftOver, t->loc < program_.locs.size() ? program_.locs[t->loc] : "", where + "the transfer started by device " +
-                      llvm::Twine(t->source_device) + " at bundle " + llvm::Twine(t->pc) + " has not been awaited");
+          return fail(Code::kEmuLeftOver, t->loc < program_.locs.size() ? program_.locs[t->loc] : "",
+                      where + "the transfer started by device " + llvm::Twine(t->source_device) +
+                          " at bundle " + llvm::Twine(t->pc) + " has not been awaited");
         for (const Fifo& f : core.fifos)
-          if (f.count) return fail(Code::kEmuLeftOver, "", where + llvm::Twine(f.count) + " entries are left in a FIFO");
+          if (f.count)
+            return fail(Code::kEmuLeftOver, "", where + llvm::Twine(f.count) + " entries are left in a FIFO");
       }
     return llvm::Error::success();
   }
@@ -220,7 +240,8 @@ class Runner {
 
 }  // namespace
 
-llvm::Expected<RunResult> run(const isa::Program& program, llvm::ArrayRef<HostTensor> args, const RunOptions& options) {
+llvm::Expected<RunResult> run(const isa::Program& program, llvm::ArrayRef<HostTensor> args,
+                              const RunOptions& options) {
   return Runner(program, options).run(args);
 }
 

@@ -1,4 +1,5 @@
-// Small programs for tests: text of bundles (one per line, instructions separated by ';', labels with ':'), and descriptors.
+// Small programs for tests: text of bundles (one per line, instructions separated by ';', labels with ':'),
+// and descriptors.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,23 +19,28 @@ inline isa::Program programFrom(const std::string& text) {
   return program ? std::move(*program) : isa::Program();
 }
 inline isa::Program programOf(llvm::StringRef target, const std::string& text, int64_t devices = 1) {
-  return programFrom((".target " + target + "\n.devices " + llvm::Twine(devices) + "\n.autoloc off\n" + text).str());
+  return programFrom(
+      (".target " + target + "\n.devices " + llvm::Twine(devices) + "\n.autoloc off\n" + text).str());
 }
 /// A chip that differs from v5e in some fields, given as the inside of a JSON object.
 inline target::Chip chipWith(const std::string& fields) {
-  auto chip = target::parseChip("{\"format\":\"tpu-chip\",\"version\":1,\"name\":\"mine\",\"base\":\"v5e\"" + fields + "}", "mine.json");
+  auto chip = target::parseChip(
+      "{\"format\":\"tpu-chip\",\"version\":1,\"name\":\"mine\",\"base\":\"v5e\"" + fields + "}",
+      "mine.json");
   EXPECT_TRUE(static_cast<bool>(chip)) << fields << ": " << llvm::toString(chip.takeError());
   return chip ? std::move(*chip) : target::Chip();
 }
-inline isa::Program programFor(const std::string& fields, llvm::StringRef box, const std::string& text, int64_t devices = 1) {
-  return programFrom((".chip\n" + chipWith(fields).json + "\n.endchip\n.target mine:" + box + "\n.devices " + llvm::Twine(devices) +
-                      "\n.autoloc off\n" + text).str());
+inline isa::Program programFor(const std::string& fields, llvm::StringRef box, const std::string& text,
+                               int64_t devices = 1) {
+  return programFrom((".chip\n" + chipWith(fields).json + "\n.endchip\n.target mine:" + box + "\n.devices " +
+                      llvm::Twine(devices) + "\n.autoloc off\n" + text)
+                         .str());
 }
 
 /// A row of a table of transfers: what stands in the SMEM descriptor.
 struct Copy {
   isa::Space from = isa::Space::kHbm, to = isa::Space::kVmem;
-  int64_t source = 0, dest = 0;   // bytes
+  int64_t source = 0, dest = 0;  // bytes
   uint32_t source_sem = isa::kNoSemaphore, dest_sem = 0;
   uint32_t device = isa::kThisDevice;
   int64_t run = 512;
@@ -64,7 +70,8 @@ inline void addDescriptor(isa::Program& program, int64_t at, const Copy& c) {
 }
 
 /// An argument or result of one device in HBM.
-inline isa::SignaturePort port(const std::string& name, ElementType type, std::vector<int64_t> dims, int64_t address) {
+inline isa::SignaturePort port(const std::string& name, ElementType type, std::vector<int64_t> dims,
+                               int64_t address) {
   isa::SignaturePort p;
   p.name = name;
   p.element = type;
@@ -82,20 +89,25 @@ inline HostTensor filled(ElementType type, std::vector<int64_t> dims, float (*f)
   return t;
 }
 
-inline RunResult mustRun(const isa::Program& program, llvm::ArrayRef<HostTensor> args = {}, const RunOptions& options = {}) {
+inline RunResult mustRun(const isa::Program& program, llvm::ArrayRef<HostTensor> args = {},
+                         const RunOptions& options = {}) {
   auto result = run(program, args, options);
   EXPECT_TRUE(static_cast<bool>(result)) << (result ? "" : llvm::toString(result.takeError()));
   if (!result) return {};
   return std::move(*result);
 }
 /// The text of the failure of a run, with its exit status.
-inline std::string failure(const isa::Program& program, llvm::ArrayRef<HostTensor> args = {}, const RunOptions& options = {}) {
+inline std::string failure(const isa::Program& program, llvm::ArrayRef<HostTensor> args = {},
+                           const RunOptions& options = {}) {
   auto result = run(program, args, options);
   EXPECT_FALSE(static_cast<bool>(result)) << "the run was expected to fail";
   if (result) return "";
   const auto all = takeDiagnostics(result.takeError());
-  return std::to_string(static_cast<int>(all.front().exit)) + " TP0" + std::to_string(static_cast<int>(all.front().code)) + " " + all.front().text;
+  return std::to_string(static_cast<int>(all.front().exit)) + " TP0" +
+         std::to_string(static_cast<int>(all.front().code)) + " " + all.front().text;
 }
-inline int64_t cycles(const isa::Program& program, const RunOptions& options = {}) { return mustRun(program, {}, options).stats.cycles; }
+inline int64_t cycles(const isa::Program& program, const RunOptions& options = {}) {
+  return mustRun(program, {}, options).stats.cycles;
+}
 
 }  // namespace tpu::emulate::testing

@@ -18,8 +18,8 @@ struct Pattern {
   std::array<int64_t, 3> n{1, 1, 1}, stride{0, 0, 0};
 
   int64_t bytes() const { return run * n[0] * n[1] * n[2]; }
-  int64_t low() const;    // first byte touched
-  int64_t high() const;   // one past the last byte touched
+  int64_t low() const;   // first byte touched
+  int64_t high() const;  // one past the last byte touched
   /// Start of run `index`, counted with n[0] fastest.
   int64_t runStart(int64_t index) const {
     const int64_t i0 = index % n[0], rest = index / n[0];
@@ -33,7 +33,8 @@ struct Pattern {
   bool touches(const Pattern& other) const;
 };
 
-/// Cost of a piece of a side: bytes of whole granules, those that are only written in part counted twice if `write`.
+/// Cost of a piece of a side: bytes of whole granules, those that are only written in part counted twice if
+/// `write`.
 int64_t granuleBytes(int64_t start, int64_t length, int granule, bool write);
 
 /// A transfer under way at its source, or its arriving half at another device.
@@ -42,21 +43,21 @@ struct Transfer {
   int64_t source_device = 0, dest_device = 0;
   Pattern from, to;
   uint32_t source_sem = isa::kNoSemaphore, dest_sem = isa::kNoSemaphore;
-  int64_t issue = 0;              // ticks
+  int64_t issue = 0;  // ticks
   int64_t bytes = 0;
-  int64_t served = 0;             // bytes read so far, in the order of the runs
+  int64_t served = 0;  // bytes read so far, in the order of the runs
   bool done_at_source = false, done_at_dest = false;
   bool owns_from = false, owns_to = false;
-  int64_t last_landing = 0;       // ticks, at the destination
-  int64_t began = 0;              // ticks, first service
-  uint32_t pc = 0, loc = 0;       // of the dma.start
+  int64_t last_landing = 0;  // ticks, at the destination
+  int64_t began = 0;         // ticks, first service
+  uint32_t pc = 0, loc = 0;  // of the dma.start
   int queue = -1;
   std::shared_ptr<const Transfer> info;  // remote transfers: as it was started, for the far end
 };
 using TransferPtr = std::shared_ptr<Transfer>;
 
-/// Calls f(source address, destination address, length) for pieces of bytes [begin, end) of a transfer, in order; a piece
-/// lies in one run of either side.
+/// Calls f(source address, destination address, length) for pieces of bytes [begin, end) of a transfer, in
+/// order; a piece lies in one run of either side.
 void forEachPiece(const Pattern& from, const Pattern& to, int64_t begin, int64_t end,
                   llvm::function_ref<void(int64_t, int64_t, int64_t)> f);
 

@@ -16,16 +16,22 @@ bool ChipSim::readDescriptor(Core& core, const Op& op, Transfer* t) {
     return false;
   };
   if (at % 4 || at / 4 + isa::kDmaWords > core.smem.size())
-    return refuse(tpu::Code::kEmuBounds, "descriptor at SMEM address " + llvm::Twine(at) + " of " + llvm::Twine(core.smem.size() * 4));
+    return refuse(tpu::Code::kEmuBounds, "descriptor at SMEM address " + llvm::Twine(at) + " of " +
+                                             llvm::Twine(core.smem.size() * 4));
   const uint32_t* w = &core.smem[at / 4];
   if (core.strict) {
     for (int i = 0; i < isa::kDmaWords; ++i)
       if (core.smem_shadow[at / 4 + i])
-        return refuse(tpu::Code::kEmuUndefined, "word " + llvm::Twine(i) + " of the descriptor at SMEM address " + llvm::Twine(at) + " is undefined");
+        return refuse(tpu::Code::kEmuUndefined, "word " + llvm::Twine(i) +
+                                                    " of the descriptor at SMEM address " + llvm::Twine(at) +
+                                                    " is undefined");
   }
-  if (core.smem_transfers > 0 && !mayAccess(core, op, Space::kSmem, at, isa::kDmaWords * 4, false)) return false;
+  if (core.smem_transfers > 0 && !mayAccess(core, op, Space::kSmem, at, isa::kDmaWords * 4, false))
+    return false;
   const uint32_t from = w[isa::kDmaSpaces] & 0xff, to = w[isa::kDmaSpaces] >> 8;
-  if (from > 4 || to > 4) return refuse(tpu::Code::kEmuBadTransfer, "memory spaces word is " + llvm::Twine::utohexstr(w[isa::kDmaSpaces]));
+  if (from > 4 || to > 4)
+    return refuse(tpu::Code::kEmuBadTransfer,
+                  "memory spaces word is " + llvm::Twine::utohexstr(w[isa::kDmaSpaces]));
   t->from.space = static_cast<Space>(from);
   t->to.space = static_cast<Space>(to);
   t->source_sem = w[isa::kDmaSems] & 0xffff;
@@ -33,11 +39,15 @@ bool ChipSim::readDescriptor(Core& core, const Op& op, Transfer* t) {
   t->source_device = core.device;
   t->dest_device = w[isa::kDmaDevice] == isa::kThisDevice ? core.device : w[isa::kDmaDevice];
   if (t->dest_device >= static_cast<int64_t>(machine_.chip_of.size()))
-    return refuse(tpu::Code::kEmuBadTransfer, "device " + llvm::Twine(t->dest_device) + " of " + llvm::Twine(machine_.chip_of.size()));
+    return refuse(tpu::Code::kEmuBadTransfer,
+                  "device " + llvm::Twine(t->dest_device) + " of " + llvm::Twine(machine_.chip_of.size()));
   for (const uint32_t sem : {t->source_sem, t->dest_sem})
     if (sem != isa::kNoSemaphore && sem >= static_cast<uint32_t>(chip_.semaphores))
-      return refuse(tpu::Code::kEmuSemaphore, "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(chip_.semaphores));
-  const auto address = [&](DmaWord base, DmaWord offset) { return int64_t{w[base]} * 512 + static_cast<int32_t>(w[offset]); };
+      return refuse(tpu::Code::kEmuSemaphore,
+                    "semaphore " + llvm::Twine(sem) + " of " + llvm::Twine(chip_.semaphores));
+  const auto address = [&](DmaWord base, DmaWord offset) {
+    return int64_t{w[base]} * 512 + static_cast<int32_t>(w[offset]);
+  };
   t->from.base = address(isa::kDmaSrcBase, isa::kDmaSrcOffset);
   t->to.base = address(isa::kDmaDstBase, isa::kDmaDstOffset);
   t->from.run = t->to.run = w[isa::kDmaRun];
@@ -49,8 +59,10 @@ bool ChipSim::readDescriptor(Core& core, const Op& op, Transfer* t) {
   }
   t->bytes = t->from.bytes();
   if (t->from.run % 4 || t->bytes == 0)
-    return refuse(tpu::Code::kEmuBadTransfer, "runs of " + llvm::Twine(t->from.run) + " bytes, " + llvm::Twine(t->from.n[0]) + " x " +
-                  llvm::Twine(t->from.n[1]) + " x " + llvm::Twine(t->from.n[2]) + " of them; runs must be multiples of 4, counts at least 1");
+    return refuse(tpu::Code::kEmuBadTransfer,
+                  "runs of " + llvm::Twine(t->from.run) + " bytes, " + llvm::Twine(t->from.n[0]) + " x " +
+                      llvm::Twine(t->from.n[1]) + " x " + llvm::Twine(t->from.n[2]) +
+                      " of them; runs must be multiples of 4, counts at least 1");
   t->from.simplify();
   t->to.simplify();
   t->pc = core.pc;
@@ -60,10 +72,13 @@ bool ChipSim::readDescriptor(Core& core, const Op& op, Transfer* t) {
 
 bool ChipSim::checkSide(Core& core, const Op& op, const Transfer& t, const Pattern& p, bool write) {
   const int64_t have = memoryBytes(p.space);
-  if (p.low() >= 0 && p.high() <= have && p.base % 4 == 0 && p.stride[0] % 4 == 0 && p.stride[1] % 4 == 0 && p.stride[2] % 4 == 0) return true;
-  core.fail(op, tpu::Code::kEmuBounds, llvm::Twine(write ? "destination" : "source") + " of the transfer: bytes " + llvm::Twine(p.low()) +
-            " to " + llvm::Twine(p.high()) + " of " + isa::spaceName(p.space) + ", which has " + llvm::Twine(have) +
-            "; addresses and strides must be multiples of 4");
+  if (p.low() >= 0 && p.high() <= have && p.base % 4 == 0 && p.stride[0] % 4 == 0 && p.stride[1] % 4 == 0 &&
+      p.stride[2] % 4 == 0)
+    return true;
+  core.fail(op, tpu::Code::kEmuBounds,
+            llvm::Twine(write ? "destination" : "source") + " of the transfer: bytes " +
+                llvm::Twine(p.low()) + " to " + llvm::Twine(p.high()) + " of " + isa::spaceName(p.space) +
+                ", which has " + llvm::Twine(have) + "; addresses and strides must be multiples of 4");
   return false;
 }
 
@@ -82,7 +97,8 @@ void ChipSim::mark(int index, const Pattern& p, bool write, int delta) {
     last_end = end;
     for (int64_t r = begin; r < end; ++r) {
       uint8_t& count = rows[static_cast<size_t>(r)];
-      if (count != 0xff) count = static_cast<uint8_t>(count + delta);  // 255 sticks: precise checks then decide
+      if (count != 0xff)
+        count = static_cast<uint8_t>(count + delta);  // 255 sticks: precise checks then decide
     }
   }
 }
@@ -92,12 +108,15 @@ bool ChipSim::claim(int index, const TransferPtr& t, bool source, std::string* c
   PerDevice& d = devices[index];
   const Pattern& p = source ? t->from : t->to;
   for (const TransferPtr& other : d.owners) {
-    const bool reads = other->owns_from && other->source_device == d.device && !source && other->from.touches(p);
+    const bool reads =
+        other->owns_from && other->source_device == d.device && !source && other->from.touches(p);
     const bool writes = other->owns_to && other->dest_device == d.device && other->to.touches(p);
     if (!reads && !writes) continue;
-    const std::string& loc = machine_.program->locs.empty() ? std::string() : machine_.program->locs[other->loc];
-    *conflict = std::string("its ") + (source ? "source" : "destination") + " overlaps what the transfer started by device " +
-                std::to_string(other->source_device) + " at bundle " + std::to_string(other->pc) + (loc.empty() ? "" : " (" + loc + ")") +
+    const std::string& loc =
+        machine_.program->locs.empty() ? std::string() : machine_.program->locs[other->loc];
+    *conflict = std::string("its ") + (source ? "source" : "destination") +
+                " overlaps what the transfer started by device " + std::to_string(other->source_device) +
+                " at bundle " + std::to_string(other->pc) + (loc.empty() ? "" : " (" + loc + ")") +
                 (writes ? " writes" : " reads") + " in " + isa::spaceName(p.space);
     return false;
   }
@@ -120,21 +139,24 @@ void ChipSim::release(int index, Transfer& t) {
     mark(index, t.to, true, -1);
     t.owns_to = false;
   }
-  std::erase_if(d.owners, [&](const TransferPtr& p) {
-    return p.get() == &t;
-  });
+  std::erase_if(d.owners, [&](const TransferPtr& p) { return p.get() == &t; });
 }
 
 bool ChipSim::mayAccess(Core& core, const Op& op, Space space, int64_t at, int64_t bytes, bool write) {
   PerDevice& d = devices[core.local];
   for (const TransferPtr& t : d.owners) {
-    const bool reads = write && t->owns_from && t->source_device == d.device && t->from.space == space && t->from.touches(at, at + bytes);
-    const bool writes = t->owns_to && t->dest_device == d.device && t->to.space == space && t->to.touches(at, at + bytes);
+    const bool reads = write && t->owns_from && t->source_device == d.device && t->from.space == space &&
+                       t->from.touches(at, at + bytes);
+    const bool writes =
+        t->owns_to && t->dest_device == d.device && t->to.space == space && t->to.touches(at, at + bytes);
     if (!reads && !writes) continue;
     const std::string loc = machine_.program->locs.empty() ? "" : machine_.program->locs[t->loc];
-    core.fail(op, tpu::Code::kEmuOwnership, llvm::Twine(write ? "writes " : "reads ") + isa::spaceName(space) + " bytes " + llvm::Twine(at) + " to " +
-              llvm::Twine(at + bytes) + ", which the transfer started by device " + llvm::Twine(t->source_device) + " at bundle " +
-              llvm::Twine(t->pc) + (loc.empty() ? "" : " (" + loc + ")") + (writes ? " writes" : " reads") + "; no wait has covered it");
+    core.fail(op, tpu::Code::kEmuOwnership,
+              llvm::Twine(write ? "writes " : "reads ") + isa::spaceName(space) + " bytes " +
+                  llvm::Twine(at) + " to " + llvm::Twine(at + bytes) +
+                  ", which the transfer started by device " + llvm::Twine(t->source_device) + " at bundle " +
+                  llvm::Twine(t->pc) + (loc.empty() ? "" : " (" + loc + ")") +
+                  (writes ? " writes" : " reads") + "; no wait has covered it");
     return false;
   }
   return true;
@@ -156,7 +178,8 @@ void ChipSim::startTransfer(Core& core, const Op& op) {
   PerDevice& d = devices[core.local];
   const int32_t to_chip = machine_.chip_of[t->dest_device];
   if (to_chip != index_ && routeTo(to_chip)->empty())
-    return core.fail(op, tpu::Code::kEmuBadTransfer, "no links lead to device " + llvm::Twine(t->dest_device));
+    return core.fail(op, tpu::Code::kEmuBadTransfer,
+                     "no links lead to device " + llvm::Twine(t->dest_device));
   t->queue = queueOf(core, *t);
   t->id = next_transfer_++;
   t->issue = (core.t + op.latency) * kTicksPerCycle;
@@ -209,7 +232,8 @@ int64_t ChipSim::serveCost(int core, const Cost& cost, int64_t start) {
 }
 
 namespace {
-// The end of a chunk of a transfer that begins at `begin`: at most kChunkBytes, whole runs where runs are short.
+// The end of a chunk of a transfer that begins at `begin`: at most kChunkBytes, whole runs where runs are
+// short.
 int64_t chunkEnd(const Transfer& t, int64_t begin, int64_t limit) {
   const int64_t run = std::min(t.from.run, t.to.run);
   int64_t size = limit;
@@ -264,7 +288,8 @@ void ChipSim::serve(int index, int queue, int64_t now) {
     schedule(std::move(e));
     if (machine_.trace)
       trace.push_back({TraceSpan::kQueue, static_cast<int32_t>(d.device), queue, static_cast<int32_t>(t->pc),
-                       static_cast<double>(t->began) / kTicksPerCycle, static_cast<double>(finish) / kTicksPerCycle, t->bytes});
+                       static_cast<double>(t->began) / kTicksPerCycle,
+                       static_cast<double>(finish) / kTicksPerCycle, t->bytes});
   }
   again(finish);
 }
@@ -273,7 +298,8 @@ void ChipSim::serve(int index, int queue, int64_t now) {
 void ChipSim::forget(int index, const Pattern& to) {
   if (to.space != Space::kSmem) return;
   for (int64_t i = 0; i < to.runs(); ++i)
-    std::memset(reinterpret_cast<uint8_t*>(cores[index]->smem_shadow.data()) + to.runStart(i), 0xff, static_cast<size_t>(to.run));
+    std::memset(reinterpret_cast<uint8_t*>(cores[index]->smem_shadow.data()) + to.runStart(i), 0xff,
+                static_cast<size_t>(to.run));
 }
 
 void ChipSim::copyBytes(const Transfer& t) {
@@ -288,7 +314,8 @@ void ChipSim::copyBytes(const Transfer& t) {
   });
 }
 
-// Source and destination stand on this chip; nobody may have looked at either meanwhile, so the bytes move at the end.
+// Source and destination stand on this chip; nobody may have looked at either meanwhile, so the bytes move at
+// the end.
 void ChipSim::finishLocal(const Event& event) {
   Transfer& t = *event.transfer;
   copyBytes(t);

@@ -1,5 +1,6 @@
-// The table of vector bodies, in the order of instructions.def, and the two that belong to buffers of a unit: cutting
-// entries out of a transposition, and turning packed operands into the values a matrix unit multiplies.
+// The table of vector bodies, in the order of instructions.def, and the two that belong to buffers of a unit:
+// cutting entries out of a transposition, and turning packed operands into the values a matrix unit
+// multiplies.
 #include "bodies.h"
 
 #include <array>
@@ -23,7 +24,7 @@ VectorBody vectorBody(isa::Opcode op) {
 #define TPU_BODY_kValu(id) t[row] = bodyOf_##id();
 #define TPU_BODY_kEup(id) t[row] = bodyOf_##id();
 #define TPU_BODY_kXlu(id) t[row] = bodyOf_##id();
-#define TPU_INSN(id, mnemonic, slot, ...) TPU_BODY_##slot(id) ++row;
+#define TPU_INSN(id, mnemonic, slot, ...) TPU_BODY_##slot(id)++ row;
 #include "tpu/isa/instructions.def"
     return t;
   }();
@@ -39,9 +40,17 @@ void transposeEntry(uint32_t* d, const uint32_t* buffer, int lane, int j) {
 bool mxuInteger(isa::Opcode op) {
   using enum isa::Opcode;
   switch (op) {
-    case vmatpush_s8: case vmatpusht_s8: case vmatmul_s8: case vmatmul_acc_s8:
-    case vmatpush_u8: case vmatpusht_u8: case vmatmul_u8: case vmatmul_acc_u8: return true;
-    default: return false;
+    case vmatpush_s8:
+    case vmatpusht_s8:
+    case vmatmul_s8:
+    case vmatmul_acc_s8:
+    case vmatpush_u8:
+    case vmatpusht_u8:
+    case vmatmul_u8:
+    case vmatmul_acc_u8:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -54,8 +63,8 @@ float roundToBf16(uint32_t x) {
   return fromBits((x + 0x7fff + ((x >> 16) & 1)) & 0xffff0000u);
 }
 
-// All values of an 8-bit float: sign, `e` exponent and 7 - e fraction bits. IEEE-like with infinities, or (finite) with
-// only the all-ones pattern as NaN.
+// All values of an 8-bit float: sign, `e` exponent and 7 - e fraction bits. IEEE-like with infinities, or
+// (finite) with only the all-ones pattern as NaN.
 std::array<float, 256> float8(int e, bool finite) {
   std::array<float, 256> table{};
   const int fraction = 7 - e, bias = (1 << (e - 1)) - 1, top = (1 << e) - 1;
@@ -97,25 +106,48 @@ void unpack8(const uint32_t* a, float* out, F value) {
 int mxuOperand(isa::Opcode type, const uint32_t* a, float* out) {
   using enum isa::Opcode;
   switch (type) {
-    case vmatpush_f32: case vmatpusht_f32: case vmatmul_f32: case vmatmul_acc_f32: unpackF32(a, out); return 8;
-    case vmatpush_bf16: case vmatpusht_bf16: case vmatmul_bf16: case vmatmul_acc_bf16: unpackBf16(a, out); return 16;
-    case vmatpush_s8: case vmatpusht_s8: case vmatmul_s8: case vmatmul_acc_s8:
+    case vmatpush_f32:
+    case vmatpusht_f32:
+    case vmatmul_f32:
+    case vmatmul_acc_f32:
+      unpackF32(a, out);
+      return 8;
+    case vmatpush_bf16:
+    case vmatpusht_bf16:
+    case vmatmul_bf16:
+    case vmatmul_acc_bf16:
+      unpackBf16(a, out);
+      return 16;
+    case vmatpush_s8:
+    case vmatpusht_s8:
+    case vmatmul_s8:
+    case vmatmul_acc_s8:
       unpack8(a, out, [](uint8_t x) { return static_cast<float>(static_cast<int8_t>(x)); });
       return 32;
-    case vmatpush_u8: case vmatpusht_u8: case vmatmul_u8: case vmatmul_acc_u8:
+    case vmatpush_u8:
+    case vmatpusht_u8:
+    case vmatmul_u8:
+    case vmatmul_acc_u8:
       unpack8(a, out, [](uint8_t x) { return static_cast<float>(x); });
       return 32;
-    case vmatpush_f8e4m3fn: case vmatpusht_f8e4m3fn: case vmatmul_f8e4m3fn: case vmatmul_acc_f8e4m3fn: {
+    case vmatpush_f8e4m3fn:
+    case vmatpusht_f8e4m3fn:
+    case vmatmul_f8e4m3fn:
+    case vmatmul_acc_f8e4m3fn: {
       static const auto table = float8(4, true);
       unpack8(a, out, [](uint8_t x) { return table[x]; });
       return 32;
     }
-    case vmatpush_f8e5m2: case vmatpusht_f8e5m2: case vmatmul_f8e5m2: case vmatmul_acc_f8e5m2: {
+    case vmatpush_f8e5m2:
+    case vmatpusht_f8e5m2:
+    case vmatmul_f8e5m2:
+    case vmatmul_acc_f8e5m2: {
       static const auto table = float8(5, false);
       unpack8(a, out, [](uint8_t x) { return table[x]; });
       return 32;
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 

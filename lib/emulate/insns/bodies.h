@@ -1,6 +1,7 @@
-// The arithmetic of every vector instruction, one function each: VALU, EUP and XLU rows of instructions.def. A body sees
-// whole registers (1024 words, row-major by sublane) and nothing of the machine; masks are registers whose words are 0 or
-// ~0. The interpreter of untimed programs uses the same functions. A row without a body does not link.
+// The arithmetic of every vector instruction, one function each: VALU, EUP and XLU rows of instructions.def.
+// A body sees whole registers (1024 words, row-major by sublane) and nothing of the machine; masks are
+// registers whose words are 0 or ~0. The interpreter of untimed programs uses the same functions. A row
+// without a body does not link.
 #pragma once
 #include <cstdint>
 

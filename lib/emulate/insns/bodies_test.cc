@@ -1,12 +1,11 @@
 // Values of vector bodies against plain definitions.
-#include "tpu/emulate/vector_bodies.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "tpu/emulate/vector_bodies.h"
 
 namespace tpu::emulate {
 namespace {
@@ -21,7 +20,8 @@ Vector random(uint32_t seed) {
     seed ^= seed << 13, seed ^= seed >> 17, seed ^= seed << 5;
     w = seed;
   }
-  const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-40f, 0.5f, 2.5f, 4e9f, -3e9f};
+  const float special[] = {0.0f, -0.0f,  1.0f, -1.0f, INFINITY, -INFINITY,
+                           NAN,  1e-40f, 0.5f, 2.5f,  4e9f,     -3e9f};
   for (size_t i = 0; i < std::size(special); ++i) v.w[i * 7] = u(special[i]);
   v.w[200] = 5, v.w[201] = 31, v.w[202] = 32, v.w[203] = 40;
   return v;
@@ -33,7 +33,8 @@ void expectWords(Opcode op, F want, uint32_t imm = 0) {
   Vector d;
   vectorBody(op)(d.w, a.w, b.w, b.w, imm);
   for (int i = 0; i < kVectorWords; ++i)
-    ASSERT_EQ(d.w[i], want(a.w[i], b.w[i])) << isa::info(op).mnemonic.str() << " word " << i << " of " << a.w[i] << ", " << b.w[i];
+    ASSERT_EQ(d.w[i], want(a.w[i], b.w[i]))
+        << isa::info(op).mnemonic.str() << " word " << i << " of " << a.w[i] << ", " << b.w[i];
 }
 
 TEST(VectorBodies, EveryVectorRowHasOne) {
@@ -50,16 +51,23 @@ TEST(VectorBodies, EveryVectorRowHasOne) {
 TEST(VectorBodies, Integers) {
   expectWords(Opcode::vadd_s32, [](uint32_t x, uint32_t y) { return x + y; });
   expectWords(Opcode::vmul_s32, [](uint32_t x, uint32_t y) { return x * y; });
-  expectWords(Opcode::vmulh_u32, [](uint32_t x, uint32_t y) { return static_cast<uint32_t>(uint64_t{x} * y >> 32); });
+  expectWords(Opcode::vmulh_u32,
+              [](uint32_t x, uint32_t y) { return static_cast<uint32_t>(uint64_t{x} * y >> 32); });
   expectWords(Opcode::vshl, [](uint32_t x, uint32_t y) { return y < 32 ? x << y : 0; });
   expectWords(Opcode::vshr, [](uint32_t x, uint32_t y) { return y < 32 ? x >> y : 0; });
-  expectWords(Opcode::vshra, [](uint32_t x, uint32_t y) { return static_cast<uint32_t>(static_cast<int32_t>(x) >> (y < 32 ? y : 31)); });
+  expectWords(Opcode::vshra, [](uint32_t x, uint32_t y) {
+    return static_cast<uint32_t>(static_cast<int32_t>(x) >> (y < 32 ? y : 31));
+  });
   expectWords(Opcode::vclz, [](uint32_t x, uint32_t) { return static_cast<uint32_t>(std::countl_zero(x)); });
   expectWords(Opcode::vpcnt, [](uint32_t x, uint32_t) { return static_cast<uint32_t>(std::popcount(x)); });
-  expectWords(Opcode::vmax_s32, [](uint32_t x, uint32_t y) { return static_cast<int32_t>(x) > static_cast<int32_t>(y) ? x : y; });
+  expectWords(Opcode::vmax_s32, [](uint32_t x, uint32_t y) {
+    return static_cast<int32_t>(x) > static_cast<int32_t>(y) ? x : y;
+  });
   expectWords(Opcode::vmin_u32, [](uint32_t x, uint32_t y) { return x < y ? x : y; });
   expectWords(Opcode::vcmp_ge_u32, [](uint32_t x, uint32_t y) { return x >= y ? ~0u : 0u; });
-  expectWords(Opcode::vcmp_lt_s32, [](uint32_t x, uint32_t y) { return static_cast<int32_t>(x) < static_cast<int32_t>(y) ? ~0u : 0u; });
+  expectWords(Opcode::vcmp_lt_s32, [](uint32_t x, uint32_t y) {
+    return static_cast<int32_t>(x) < static_cast<int32_t>(y) ? ~0u : 0u;
+  });
 }
 
 TEST(VectorBodies, Floats) {
@@ -73,7 +81,8 @@ TEST(VectorBodies, Floats) {
   expectWords(Opcode::vcvt_f32_s32, [](uint32_t x, uint32_t) -> uint32_t {
     const double v = f(x);
     if (std::isnan(v)) return 0;
-    return static_cast<uint32_t>(static_cast<int32_t>(std::clamp(std::trunc(v), -2147483648.0, 2147483647.0)));
+    return static_cast<uint32_t>(
+        static_cast<int32_t>(std::clamp(std::trunc(v), -2147483648.0, 2147483647.0)));
   });
   expectWords(Opcode::vcvt_f32_u32, [](uint32_t x, uint32_t) -> uint32_t {
     const double v = f(x);
@@ -81,18 +90,24 @@ TEST(VectorBodies, Floats) {
     return static_cast<uint32_t>(std::clamp(std::trunc(v), 0.0, 4294967295.0));
   });
   expectWords(Opcode::vcvt_u32_f32, [](uint32_t x, uint32_t) { return u(static_cast<float>(x)); });
-  expectWords(Opcode::vcvt_s32_f32, [](uint32_t x, uint32_t) { return u(static_cast<float>(static_cast<int32_t>(x))); });
+  expectWords(Opcode::vcvt_s32_f32,
+              [](uint32_t x, uint32_t) { return u(static_cast<float>(static_cast<int32_t>(x))); });
 }
 
-uint32_t half(const Vector& v, int row, int lane) { return v.w[row / 2 * 128 + lane] >> (row % 2 * 16) & 0xffff; }
-uint32_t byte(const Vector& v, int row, int lane) { return v.w[row / 4 * 128 + lane] >> (row % 4 * 8) & 0xff; }
+uint32_t half(const Vector& v, int row, int lane) {
+  return v.w[row / 2 * 128 + lane] >> (row % 2 * 16) & 0xffff;
+}
+uint32_t byte(const Vector& v, int row, int lane) {
+  return v.w[row / 4 * 128 + lane] >> (row % 4 * 8) & 0xff;
+}
 
 TEST(VectorBodies, PackAndUnpack) {
   const Vector a = random(3), b = random(4);
   Vector d;
   vectorBody(Opcode::vpack_b16)(d.w, a.w, b.w, nullptr, 0);
   for (int r = 0; r < 16; ++r) {
-    for (int l = 0; l < 128; ++l) ASSERT_EQ(half(d, r, l), (r < 8 ? a.w[r * 128 + l] : b.w[(r - 8) * 128 + l]) & 0xffff);
+    for (int l = 0; l < 128; ++l)
+      ASSERT_EQ(half(d, r, l), (r < 8 ? a.w[r * 128 + l] : b.w[(r - 8) * 128 + l]) & 0xffff);
   }
   vectorBody(Opcode::vpack_b8)(d.w, a.w, b.w, nullptr, 0);
   for (int r = 0; r < 32; ++r) {
@@ -103,12 +118,14 @@ TEST(VectorBodies, PackAndUnpack) {
     vectorBody(Opcode::vunpack_s8)(x.w, x.w, nullptr, nullptr, i);
     for (int r = 0; r < 8; ++r)
       for (int l = 0; l < 128; ++l)
-        ASSERT_EQ(static_cast<int32_t>(x.w[r * 128 + l]), static_cast<int8_t>(byte(a, static_cast<int>(i) * 8 + r, l)));
+        ASSERT_EQ(static_cast<int32_t>(x.w[r * 128 + l]),
+                  static_cast<int8_t>(byte(a, static_cast<int>(i) * 8 + r, l)));
   }
   for (uint32_t i = 0; i < 2; ++i) {
     vectorBody(Opcode::vunpack_bf16)(d.w, a.w, nullptr, nullptr, i);
     for (int r = 0; r < 8; ++r)
-      for (int l = 0; l < 128; ++l) ASSERT_EQ(d.w[r * 128 + l], half(a, static_cast<int>(i) * 8 + r, l) << 16);
+      for (int l = 0; l < 128; ++l)
+        ASSERT_EQ(d.w[r * 128 + l], half(a, static_cast<int>(i) * 8 + r, l) << 16);
   }
 }
 

@@ -8,7 +8,8 @@ namespace {
 void branch(Core& c, const Op& op, int64_t target) {
   if (c.delay_left > 0) return c.fail(op, tpu::Code::kEmuControl, "a branch in the delay bundles of another");
   if (target < 0 || target >= static_cast<int64_t>(c.code->bundles.size()))
-    return c.fail(op, tpu::Code::kEmuControl, "branch to bundle " + llvm::Twine(target) + " of " + llvm::Twine(c.code->bundles.size()));
+    return c.fail(op, tpu::Code::kEmuControl,
+                  "branch to bundle " + llvm::Twine(target) + " of " + llvm::Twine(c.code->bundles.size()));
   c.branch_target = target;
   c.delay_left = c.chip->branch_delay_bundles + 1;
   c.branch_floor = c.t + op.latency;
@@ -45,7 +46,8 @@ TPU_EXEC(halt) { c.halted = true; }
 TPU_EXEC(trap) { c.fail(op, tpu::Code::kEmuTrap, "trap " + llvm::Twine(op.imm)); }
 
 TPU_EXEC(dma_start) {
-  if (op.sreg == kNoReg || defined<kStrict>(c, op, c.s_shadow[op.sreg], "the descriptor's address")) c.sim->startTransfer(c, op);
+  if (op.sreg == kNoReg || defined<kStrict>(c, op, c.s_shadow[op.sreg], "the descriptor's address"))
+    c.sim->startTransfer(c, op);
 }
 TPU_EXEC(sem_wait) {
   if (semaphoreDefined<kStrict>(c, op)) c.sim->takeSemaphore(c, op);
@@ -54,7 +56,8 @@ TPU_EXEC(sem_add) {
   if (semaphoreDefined<kStrict>(c, op)) c.sim->addOwnSemaphore(c, op);
 }
 TPU_EXEC(sem_signal) {
-  if (defined<kStrict>(c, op, c.s_shadow[op.a] | c.s_shadow[op.b] | c.s_shadow[op.c], "an operand")) c.sim->signal(c, op);
+  if (defined<kStrict>(c, op, c.s_shadow[op.a] | c.s_shadow[op.b] | c.s_shadow[op.c], "an operand"))
+    c.sim->signal(c, op);
 }
 TPU_EXEC(sem_read) {
   if (!semaphoreDefined<kStrict>(c, op)) return;

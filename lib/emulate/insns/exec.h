@@ -1,5 +1,6 @@
-// How the function of an instruction is written down: TPU_EXEC(sadd) { ... } sees the core `c` and the decoded `op`, and is
-// compiled twice, for plain and for strict runs (`kStrict`), so that plain runs pay nothing for definedness.
+// How the function of an instruction is written down: TPU_EXEC(sadd) { ... } sees the core `c` and the
+// decoded `op`, and is compiled twice, for plain and for strict runs (`kStrict`), so that plain runs pay
+// nothing for definedness.
 #pragma once
 #include "../core.h"
 
@@ -13,9 +14,9 @@ namespace tpu::emulate {
 
 }  // namespace tpu::emulate
 
-#define TPU_EXEC(id)                                                                                   \
-  template <bool kStrict>                                                                              \
-  static void run_##id(Core& c, const Op& op);                                                         \
-  Exec execOf_##id(bool strict) { return strict ? &run_##id<true> : &run_##id<false>; }                \
-  template <bool kStrict>                                                                              \
+#define TPU_EXEC(id)                                                                    \
+  template <bool kStrict>                                                               \
+  static void run_##id(Core& c, const Op& op);                                          \
+  Exec execOf_##id(bool strict) { return strict ? &run_##id<true> : &run_##id<false>; } \
+  template <bool kStrict>                                                               \
   static void run_##id([[maybe_unused]] Core& c, [[maybe_unused]] const Op& op)

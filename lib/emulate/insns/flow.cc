@@ -6,7 +6,6 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-
 #include "vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,7 +17,9 @@ HWY_INLINE hn::Vec<DU> whole(hn::Vec<DU> x) {
 }
 
 void Words(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c) {
-  fill(d, [&](size_t i) { return whole(hn::Or(load<uint32_t>(a + i), hn::Or(load<uint32_t>(b + i), load<uint32_t>(c + i)))); });
+  fill(d, [&](size_t i) {
+    return whole(hn::Or(load<uint32_t>(a + i), hn::Or(load<uint32_t>(b + i), load<uint32_t>(c + i))));
+  });
 }
 void Bits(uint32_t* d, const uint32_t* a, const uint32_t* b) {
   fill(d, [&](size_t i) { return hn::Or(load<uint32_t>(a + i), load<uint32_t>(b + i)); });
@@ -26,16 +27,19 @@ void Bits(uint32_t* d, const uint32_t* a, const uint32_t* b) {
 void FlowAnd(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b) {
   fill(d, [&](size_t i) {
     const auto ua = load<uint32_t>(a + i), ub = load<uint32_t>(b + i);
-    return hn::And(hn::Or(ua, ub), hn::And(hn::Or(ua, load<uint32_t>(x + i)), hn::Or(ub, load<uint32_t>(y + i))));
+    return hn::And(hn::Or(ua, ub),
+                   hn::And(hn::Or(ua, load<uint32_t>(x + i)), hn::Or(ub, load<uint32_t>(y + i))));
   });
 }
 void FlowOr(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b) {
   fill(d, [&](size_t i) {
     const auto ua = load<uint32_t>(a + i), ub = load<uint32_t>(b + i);
-    return hn::And(hn::Or(ua, ub), hn::And(hn::Or(ua, hn::Not(load<uint32_t>(x + i))), hn::Or(ub, hn::Not(load<uint32_t>(y + i)))));
+    return hn::And(hn::Or(ua, ub), hn::And(hn::Or(ua, hn::Not(load<uint32_t>(x + i))),
+                                           hn::Or(ub, hn::Not(load<uint32_t>(y + i)))));
   });
 }
-void Select(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, const uint32_t* yes, const uint32_t* no) {
+void Select(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, const uint32_t* yes,
+            const uint32_t* no) {
   fill(d, [&](size_t i) {
     const auto m = load<uint32_t>(mask + i);
     const auto picked = hn::Or(hn::And(m, load<uint32_t>(yes + i)), hn::AndNot(m, load<uint32_t>(no + i)));
@@ -69,14 +73,23 @@ HWY_EXPORT(Select);
 HWY_EXPORT(AnyBit);
 HWY_EXPORT(MergeWords);
 
-void flowWords(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c) { HWY_DYNAMIC_DISPATCH(Words)(d, a, b, c); }
+void flowWords(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c) {
+  HWY_DYNAMIC_DISPATCH(Words)(d, a, b, c);
+}
 void flowBits(uint32_t* d, const uint32_t* a, const uint32_t* b) { HWY_DYNAMIC_DISPATCH(Bits)(d, a, b); }
-void flowAnd(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b) { HWY_DYNAMIC_DISPATCH(FlowAnd)(d, x, y, a, b); }
-void flowOr(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b) { HWY_DYNAMIC_DISPATCH(FlowOr)(d, x, y, a, b); }
-void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, const uint32_t* yes, const uint32_t* no) {
+void flowAnd(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b) {
+  HWY_DYNAMIC_DISPATCH(FlowAnd)(d, x, y, a, b);
+}
+void flowOr(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b) {
+  HWY_DYNAMIC_DISPATCH(FlowOr)(d, x, y, a, b);
+}
+void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, const uint32_t* yes,
+                const uint32_t* no) {
   HWY_DYNAMIC_DISPATCH(Select)(d, mask, mask_shadow, yes, no);
 }
 bool anyBit(const uint32_t* a) { return HWY_DYNAMIC_DISPATCH(AnyBit)(a); }
-void mergeWords(uint32_t* to, const uint32_t* value, const uint32_t* mask, size_t words) { HWY_DYNAMIC_DISPATCH(MergeWords)(to, value, mask, words); }
+void mergeWords(uint32_t* to, const uint32_t* value, const uint32_t* mask, size_t words) {
+  HWY_DYNAMIC_DISPATCH(MergeWords)(to, value, mask, words);
+}
 }  // namespace tpu::emulate
 #endif

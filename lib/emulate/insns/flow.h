@@ -1,5 +1,5 @@
-// Loops over whole registers that are not the arithmetic of an instruction: definedness and masked merging. Set bits of a
-// shadow mark undefined bits.
+// Loops over whole registers that are not the arithmetic of an instruction: definedness and masked merging.
+// Set bits of a shadow mark undefined bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,8 @@ void flowBits(uint32_t* d, const uint32_t* a, const uint32_t* b);
 void flowAnd(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b);
 void flowOr(uint32_t* d, const uint32_t* x, const uint32_t* y, const uint32_t* a, const uint32_t* b);
 /// Of mask ? yes : no.
-void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, const uint32_t* yes, const uint32_t* no);
+void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, const uint32_t* yes,
+                const uint32_t* no);
 /// Whether any bit of a register is set.
 bool anyBit(const uint32_t* a);
 /// to = value in words whose mask is set; `words` a multiple of 128.

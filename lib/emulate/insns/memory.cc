@@ -1,4 +1,5 @@
-// Loads and stores: SMEM words, VMEM rows. Every access is checked for bounds, alignment and ownership by a transfer.
+// Loads and stores: SMEM words, VMEM rows. Every access is checked for bounds, alignment and ownership by a
+// transfer.
 #include <cstring>
 
 #include "../chip.h"
@@ -24,7 +25,8 @@ int64_t smemWord(Core& c, const Op& op, bool write) {
   if (!definedAddress<kStrict>(c, op)) return -1;
   const int64_t at = c.address(op);
   if (at % 4 != 0 || at < 0 || at / 4 >= static_cast<int64_t>(c.smem.size())) {
-    c.fail(op, tpu::Code::kEmuBounds, "SMEM address " + llvm::Twine(at) + " of " + llvm::Twine(c.smem.size() * 4) + " bytes");
+    c.fail(op, tpu::Code::kEmuBounds,
+           "SMEM address " + llvm::Twine(at) + " of " + llvm::Twine(c.smem.size() * 4) + " bytes");
     return -1;
   }
   if (c.smem_transfers > 0 && !c.sim->mayAccess(c, op, isa::Space::kSmem, at, 4, write)) return -1;
@@ -37,8 +39,9 @@ int64_t vmemRows(Core& c, const Op& op, int64_t last) {
   if (!definedAddress<kStrict>(c, op)) return -1;
   const int64_t at = c.address(op);
   if (at % 512 != 0 || at + (last + 1) * 512 > c.vmem_bytes) {
-    c.fail(op, tpu::Code::kEmuBounds, "VMEM address " + llvm::Twine(at) + ", rows up to " + llvm::Twine(at + (last + 1) * 512) +
-                                          " of " + llvm::Twine(c.vmem_bytes) + " bytes" + (at % 512 ? ", not a multiple of 512" : ""));
+    c.fail(op, tpu::Code::kEmuBounds,
+           "VMEM address " + llvm::Twine(at) + ", rows up to " + llvm::Twine(at + (last + 1) * 512) + " of " +
+               llvm::Twine(c.vmem_bytes) + " bytes" + (at % 512 ? ", not a multiple of 512" : ""));
     return -1;
   }
   return at;
@@ -50,7 +53,8 @@ uint64_t eight(const std::vector<uint8_t>& rows, int64_t row) {
   return x;
 }
 bool mayRead(Core& c, const Op& op, int64_t at) {
-  return eight(c.vmem_written_by_dma, at / 512) == 0 || c.sim->mayAccess(c, op, isa::Space::kVmem, at, 4096, false);
+  return eight(c.vmem_written_by_dma, at / 512) == 0 ||
+         c.sim->mayAccess(c, op, isa::Space::kVmem, at, 4096, false);
 }
 bool mayWrite(Core& c, const Op& op, int64_t at) {
   const int64_t row = at / 512;
@@ -92,7 +96,8 @@ void storeStrided(Core& c, const Op& op, const uint32_t* words_mask) {
     if (!mayUseRow(c, op, row, true)) return;
     if (words_mask) {
       storeMasked(c.vmem_data + row, c.v[op.a].w + s * 128, words_mask + s * 128, 128);
-      if constexpr (kStrict) storeMasked(c.vmem_shadow.data() + row, c.v_shadow[op.a].w + s * 128, words_mask + s * 128, 128);
+      if constexpr (kStrict)
+        storeMasked(c.vmem_shadow.data() + row, c.v_shadow[op.a].w + s * 128, words_mask + s * 128, 128);
     } else {
       std::memcpy(c.vmem_data + row, c.v[op.a].w + s * 128, 512);
       if constexpr (kStrict) std::memcpy(c.vmem_shadow.data() + row, c.v_shadow[op.a].w + s * 128, 512);
@@ -151,7 +156,8 @@ TPU_EXEC(vst_msk) {
   const int64_t at = vmemRows<kStrict>(c, op, 7);
   if (at < 0 || !mayWrite(c, op, at) || !definedMask<kStrict>(c, op, op.b)) return;
   storeMasked(c.vmem_data + at, c.v[op.a].w, c.v[op.b].w, kVectorWords);
-  if constexpr (kStrict) storeMasked(c.vmem_shadow.data() + at, c.v_shadow[op.a].w, c.v[op.b].w, kVectorWords);
+  if constexpr (kStrict)
+    storeMasked(c.vmem_shadow.data() + at, c.v_shadow[op.a].w, c.v[op.b].w, kVectorWords);
 }
 TPU_EXEC(vst_strided) { storeStrided<kStrict>(c, op, nullptr); }
 TPU_EXEC(vst_strided_msk) {

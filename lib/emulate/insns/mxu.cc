@@ -1,7 +1,9 @@
-// Matrix units. A vmatmul only files its rows; products are computed when a pop needs one of them or when the weights
-// change, many rows at once. The order of additions of an output is that of one chain over k in any case.
+// Matrix units. A vmatmul only files its rows; products are computed when a pop needs one of them or when the
+// weights change, many rows at once. The order of additions of an output is that of one chain over k in any
+// case.
 //
-// Integers are multiplied as f32: 256 products of 8-bit numbers stay below 2^24, so every partial sum is exact.
+// Integers are multiplied as f32: 256 products of 8-bit numbers stay below 2^24, so every partial sum is
+// exact.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -119,7 +121,8 @@ void toAccumulators(Mxu& m, bool strict) {
         for (int l = 0; l < std::min(m.side, 128); ++l) {
           uint32_t& w = acc.w[r * 128 + l];
           const float x = m.product[static_cast<size_t>(group * 8 + r) * m.side + panel * 128 + l];
-          w = m.lhs_integer ? w + static_cast<uint32_t>(static_cast<int32_t>(x)) : std::bit_cast<uint32_t>(std::bit_cast<float>(w) + x);
+          w = m.lhs_integer ? w + static_cast<uint32_t>(static_cast<int32_t>(x))
+                            : std::bit_cast<uint32_t>(std::bit_cast<float>(w) + x);
           if (strict && (m.undefined_columns[panel * 128 + l] || m.undefined_rows[group * 8 + r]))
             m.acc_shadow[m.targets[group] + panel].w[r * 128 + l] = ~0u;
         }
@@ -144,8 +147,9 @@ bool gather(Core& c, const Op& op, int* n) {
   Mxu& m = c.mxu[op.unit];
   const bool integer = mxuInteger(op.opcode);
   if (!m.has_weights || m.weights_integer != integer) {
-    c.fail(op, tpu::Code::kEmuMatrixUnit, m.has_weights ? "weights and rows are not both integers or both floats"
-                                                        : "no weights have been latched");
+    c.fail(op, tpu::Code::kEmuMatrixUnit,
+           m.has_weights ? "weights and rows are not both integers or both floats"
+                         : "no weights have been latched");
     return false;
   }
   if (m.rows > 0 && m.lhs_integer != integer) multiply<kStrict>(c, op.unit);
@@ -161,11 +165,13 @@ bool gather(Core& c, const Op& op, int* n) {
     float rows[kMaxRows * 128];
     mxuOperand(op.opcode, c.v[op.a].w, rows);
     for (int r = 0; r < *n; ++r)
-      std::memcpy(&m.lhs[static_cast<size_t>(m.rows + r) * m.side + lanes.at], rows + r * 128 + lanes.first, lanes.count * sizeof(float));
+      std::memcpy(&m.lhs[static_cast<size_t>(m.rows + r) * m.side + lanes.at], rows + r * 128 + lanes.first,
+                  lanes.count * sizeof(float));
   }
   const int before = m.panels_given;
   if (m.panels > 1 && before != panel) {
-    c.fail(op, tpu::Code::kEmuMatrixUnit, "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
+    c.fail(op, tpu::Code::kEmuMatrixUnit,
+           "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
     return false;
   }
   if constexpr (kStrict) {
@@ -196,7 +202,8 @@ void matmul(Core& c, const Op& op) {
 template <bool kStrict>
 void matmulAcc(Core& c, const Op& op) {
   if constexpr (kStrict) {
-    if (op.sreg != kNoReg && c.s_shadow[op.sreg]) return c.fail(op, tpu::Code::kEmuUndefined, "the accumulator's address is undefined");
+    if (op.sreg != kNoReg && c.s_shadow[op.sreg])
+      return c.fail(op, tpu::Code::kEmuUndefined, "the accumulator's address is undefined");
   }
   int n = 0;
   if (!gather<kStrict>(c, op, &n)) return;
@@ -223,18 +230,21 @@ TPU_EXEC(vlatch) {
   multiply<kStrict>(c, op.unit);
   Mxu& m = c.mxu[op.unit];
   Mxu::Stage& stage = m.stage[op.small[0]];
-  if (!stage.filled) return c.fail(op, tpu::Code::kEmuMatrixUnit, "nothing was pushed into staging register " + llvm::Twine(op.small[0]));
-  if (m.panels_given) return c.fail(op, tpu::Code::kEmuMatrixUnit, "weights change between the lane panels of a row set");
+  if (!stage.filled)
+    return c.fail(op, tpu::Code::kEmuMatrixUnit,
+                  "nothing was pushed into staging register " + llvm::Twine(op.small[0]));
+  if (m.panels_given)
+    return c.fail(op, tpu::Code::kEmuMatrixUnit, "weights change between the lane panels of a row set");
   m.weights.assign(stage.w.data(), m.side, m.side, m.side);
   m.weights_integer = stage.integer;
   m.has_weights = true;
   if constexpr (kStrict) m.undefined_columns = stage.undefined;
 }
 
-#define TPU_MXU_ROWS(type)                                                     \
-  TPU_EXEC(vmatpush_##type) { pushWeights<kStrict>(c, op, false); }            \
-  TPU_EXEC(vmatpusht_##type) { pushWeights<kStrict>(c, op, true); }            \
-  TPU_EXEC(vmatmul_##type) { matmul<kStrict>(c, op); }                         \
+#define TPU_MXU_ROWS(type)                                          \
+  TPU_EXEC(vmatpush_##type) { pushWeights<kStrict>(c, op, false); } \
+  TPU_EXEC(vmatpusht_##type) { pushWeights<kStrict>(c, op, true); } \
+  TPU_EXEC(vmatmul_##type) { matmul<kStrict>(c, op); }              \
   TPU_EXEC(vmatmul_acc_##type) { matmulAcc<kStrict>(c, op); }
 TPU_MXU_ROWS(f32)
 TPU_MXU_ROWS(bf16)
@@ -260,7 +270,8 @@ TPU_EXEC(vpop_mrf_half) {
 }
 TPU_EXEC(vpop_mrb) {
   if constexpr (kStrict) {
-    if (op.sreg != kNoReg && c.s_shadow[op.sreg]) return c.fail(op, tpu::Code::kEmuUndefined, "the accumulator's address is undefined");
+    if (op.sreg != kNoReg && c.s_shadow[op.sreg])
+      return c.fail(op, tpu::Code::kEmuUndefined, "the accumulator's address is undefined");
   }
   multiply<kStrict>(c, op.unit);
   Mxu& m = c.mxu[op.unit];

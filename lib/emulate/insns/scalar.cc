@@ -40,11 +40,21 @@ TPU_EXEC(smov) {
   define<kStrict>(c, op, shadowOf<kStrict>(c, op));
   c.s[op.d] = r;
 }
-TPU_EXEC(sadd) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a + b; }); }
-TPU_EXEC(ssub) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a - b; }); }
-TPU_EXEC(smul) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a * b; }); }
-TPU_EXEC(sdivu) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b ? a / b : ~0u; }); }
-TPU_EXEC(sremu) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b ? a % b : a; }); }
+TPU_EXEC(sadd) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a + b; });
+}
+TPU_EXEC(ssub) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a - b; });
+}
+TPU_EXEC(smul) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a * b; });
+}
+TPU_EXEC(sdivu) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b ? a / b : ~0u; });
+}
+TPU_EXEC(sremu) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b ? a % b : a; });
+}
 TPU_EXEC(sdivs) {
   arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) {
     if (b == 0) return ~0u;
@@ -59,33 +69,70 @@ TPU_EXEC(srems) {
     return static_cast<uint32_t>(asSigned(a) % asSigned(b));
   });
 }
-TPU_EXEC(sand) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a & b; }); }
-TPU_EXEC(sor) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a | b; }); }
-TPU_EXEC(sxor) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a ^ b; }); }
-TPU_EXEC(sshl) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b < 32 ? a << b : 0; }); }
-TPU_EXEC(sshr) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b < 32 ? a >> b : 0; }); }
-TPU_EXEC(sshra) {
-  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return static_cast<uint32_t>(asSigned(a) >> (b < 32 ? b : 31)); });
+TPU_EXEC(sand) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a & b; });
 }
-TPU_EXEC(smin) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) < asSigned(b) ? a : b; }); }
-TPU_EXEC(smax) { arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) > asSigned(b) ? a : b; }); }
+TPU_EXEC(sor) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a | b; });
+}
+TPU_EXEC(sxor) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a ^ b; });
+}
+TPU_EXEC(sshl) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b < 32 ? a << b : 0; });
+}
+TPU_EXEC(sshr) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return b < 32 ? a >> b : 0; });
+}
+TPU_EXEC(sshra) {
+  arithmetic<kStrict>(
+      c, op, [](uint32_t a, uint32_t b) { return static_cast<uint32_t>(asSigned(a) >> (b < 32 ? b : 31)); });
+}
+TPU_EXEC(smin) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) < asSigned(b) ? a : b; });
+}
+TPU_EXEC(smax) {
+  arithmetic<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) > asSigned(b) ? a : b; });
+}
 TPU_EXEC(ssel) {
   const bool first = c.p[op.a];
   const uint32_t r = first ? c.s[op.b] : c.scalar(op);
   define<kStrict>(c, op, c.p_shadow[op.a] || (first ? c.s_shadow[op.b] : shadowOf<kStrict>(c, op)));
   c.s[op.d] = r;
 }
-TPU_EXEC(scmp_eq) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a == b; }); }
-TPU_EXEC(scmp_ne) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a != b; }); }
-TPU_EXEC(scmp_lt) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) < asSigned(b); }); }
-TPU_EXEC(scmp_le) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) <= asSigned(b); }); }
-TPU_EXEC(scmp_gt) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) > asSigned(b); }); }
-TPU_EXEC(scmp_ge) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) >= asSigned(b); }); }
-TPU_EXEC(scmp_ltu) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a < b; }); }
-TPU_EXEC(scmp_leu) { comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a <= b; }); }
-TPU_EXEC(pand) { predicate<kStrict>(c, op, [](bool a, bool b) { return a && b; }); }
-TPU_EXEC(por) { predicate<kStrict>(c, op, [](bool a, bool b) { return a || b; }); }
-TPU_EXEC(pxor) { predicate<kStrict>(c, op, [](bool a, bool b) { return a != b; }); }
+TPU_EXEC(scmp_eq) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a == b; });
+}
+TPU_EXEC(scmp_ne) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a != b; });
+}
+TPU_EXEC(scmp_lt) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) < asSigned(b); });
+}
+TPU_EXEC(scmp_le) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) <= asSigned(b); });
+}
+TPU_EXEC(scmp_gt) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) > asSigned(b); });
+}
+TPU_EXEC(scmp_ge) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return asSigned(a) >= asSigned(b); });
+}
+TPU_EXEC(scmp_ltu) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a < b; });
+}
+TPU_EXEC(scmp_leu) {
+  comparison<kStrict>(c, op, [](uint32_t a, uint32_t b) { return a <= b; });
+}
+TPU_EXEC(pand) {
+  predicate<kStrict>(c, op, [](bool a, bool b) { return a && b; });
+}
+TPU_EXEC(por) {
+  predicate<kStrict>(c, op, [](bool a, bool b) { return a || b; });
+}
+TPU_EXEC(pxor) {
+  predicate<kStrict>(c, op, [](bool a, bool b) { return a != b; });
+}
 TPU_EXEC(pmov) {
   if constexpr (kStrict) c.p_shadow[op.d] = c.p_shadow[op.a];
   c.p[op.d] = c.p[op.a];

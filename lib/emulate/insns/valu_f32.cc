@@ -2,10 +2,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "../lib/emulate/insns/valu_f32.cc"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "bodies.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-
-#include "bodies.h"
 #include "vector-inl.h"
 
 #define TPU_ARGS uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *, uint32_t
@@ -13,9 +12,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace tpu::emulate::HWY_NAMESPACE {
 
-void vadd_f32(TPU_ARGS) { binary<float>(d, a, b, [](auto x, auto y) { return hn::Add(x, y); }); }
-void vsub_f32(TPU_ARGS) { binary<float>(d, a, b, [](auto x, auto y) { return hn::Sub(x, y); }); }
-void vmul_f32(TPU_ARGS) { binary<float>(d, a, b, [](auto x, auto y) { return hn::Mul(x, y); }); }
+void vadd_f32(TPU_ARGS) {
+  binary<float>(d, a, b, [](auto x, auto y) { return hn::Add(x, y); });
+}
+void vsub_f32(TPU_ARGS) {
+  binary<float>(d, a, b, [](auto x, auto y) { return hn::Sub(x, y); });
+}
+void vmul_f32(TPU_ARGS) {
+  binary<float>(d, a, b, [](auto x, auto y) { return hn::Mul(x, y); });
+}
 
 // Equal operands differ at most in the sign of zero: `same` picks it. NaN of either gives the quiet NaN.
 template <class V, class Same>
@@ -36,17 +41,37 @@ void vmin_f32(TPU_ARGS) {
   });
 }
 
-void vfloor_f32(TPU_ARGS) { unary<float>(d, a, [](auto x) { return hn::Floor(x); }); }
-void vceil_f32(TPU_ARGS) { unary<float>(d, a, [](auto x) { return hn::Ceil(x); }); }
-void vtrunc_f32(TPU_ARGS) { unary<float>(d, a, [](auto x) { return hn::Trunc(x); }); }
-void vround_f32(TPU_ARGS) { unary<float>(d, a, [](auto x) { return hn::Round(x); }); }
+void vfloor_f32(TPU_ARGS) {
+  unary<float>(d, a, [](auto x) { return hn::Floor(x); });
+}
+void vceil_f32(TPU_ARGS) {
+  unary<float>(d, a, [](auto x) { return hn::Ceil(x); });
+}
+void vtrunc_f32(TPU_ARGS) {
+  unary<float>(d, a, [](auto x) { return hn::Trunc(x); });
+}
+void vround_f32(TPU_ARGS) {
+  unary<float>(d, a, [](auto x) { return hn::Round(x); });
+}
 
-void vcmp_eq_f32(TPU_ARGS) { compare<float>(d, a, b, [](auto x, auto y) { return hn::Eq(x, y); }); }
-void vcmp_ne_f32(TPU_ARGS) { compare<float>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Eq(x, y)); }); }
-void vcmp_lt_f32(TPU_ARGS) { compare<float>(d, a, b, [](auto x, auto y) { return hn::Lt(x, y); }); }
-void vcmp_le_f32(TPU_ARGS) { compare<float>(d, a, b, [](auto x, auto y) { return hn::Le(x, y); }); }
-void vcmp_gt_f32(TPU_ARGS) { compare<float>(d, a, b, [](auto x, auto y) { return hn::Lt(y, x); }); }
-void vcmp_ge_f32(TPU_ARGS) { compare<float>(d, a, b, [](auto x, auto y) { return hn::Le(y, x); }); }
+void vcmp_eq_f32(TPU_ARGS) {
+  compare<float>(d, a, b, [](auto x, auto y) { return hn::Eq(x, y); });
+}
+void vcmp_ne_f32(TPU_ARGS) {
+  compare<float>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Eq(x, y)); });
+}
+void vcmp_lt_f32(TPU_ARGS) {
+  compare<float>(d, a, b, [](auto x, auto y) { return hn::Lt(x, y); });
+}
+void vcmp_le_f32(TPU_ARGS) {
+  compare<float>(d, a, b, [](auto x, auto y) { return hn::Le(x, y); });
+}
+void vcmp_gt_f32(TPU_ARGS) {
+  compare<float>(d, a, b, [](auto x, auto y) { return hn::Lt(y, x); });
+}
+void vcmp_ge_f32(TPU_ARGS) {
+  compare<float>(d, a, b, [](auto x, auto y) { return hn::Le(y, x); });
+}
 
 }  // namespace tpu::emulate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -2,10 +2,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "../lib/emulate/insns/valu_int.cc"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "bodies.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-
-#include "bodies.h"
 #include "vector-inl.h"
 
 #define TPU_ARGS uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c, uint32_t
@@ -13,9 +12,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace tpu::emulate::HWY_NAMESPACE {
 
-void vadd_s32(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Add(x, y); }); }
-void vsub_s32(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Sub(x, y); }); }
-void vmul_s32(TPU_ARGS) { binary<int32_t>(d, a, b, [](auto x, auto y) { return hn::Mul(x, y); }); }
+void vadd_s32(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Add(x, y); });
+}
+void vsub_s32(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Sub(x, y); });
+}
+void vmul_s32(TPU_ARGS) {
+  binary<int32_t>(d, a, b, [](auto x, auto y) { return hn::Mul(x, y); });
+}
 void vmulh_u32(TPU_ARGS) {
 #if HWY_TARGET == HWY_SCALAR
   for (int i = 0; i < kVectorWords; ++i) d[i] = static_cast<uint32_t>(uint64_t{a[i]} * b[i] >> 32);
@@ -31,13 +36,27 @@ void vmulh_u32(TPU_ARGS) {
   });
 #endif
 }
-void vmax_s32(TPU_ARGS) { binary<int32_t>(d, a, b, [](auto x, auto y) { return hn::Max(x, y); }); }
-void vmin_s32(TPU_ARGS) { binary<int32_t>(d, a, b, [](auto x, auto y) { return hn::Min(x, y); }); }
-void vmax_u32(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Max(x, y); }); }
-void vmin_u32(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Min(x, y); }); }
-void vand(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::And(x, y); }); }
-void vor(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Or(x, y); }); }
-void vxor(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Xor(x, y); }); }
+void vmax_s32(TPU_ARGS) {
+  binary<int32_t>(d, a, b, [](auto x, auto y) { return hn::Max(x, y); });
+}
+void vmin_s32(TPU_ARGS) {
+  binary<int32_t>(d, a, b, [](auto x, auto y) { return hn::Min(x, y); });
+}
+void vmax_u32(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Max(x, y); });
+}
+void vmin_u32(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Min(x, y); });
+}
+void vand(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::And(x, y); });
+}
+void vor(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Or(x, y); });
+}
+void vxor(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Xor(x, y); });
+}
 
 // The amount reduced to 0..31, and the lanes in which it was more than that.
 template <class V>
@@ -49,10 +68,12 @@ HWY_INLINE auto tooFar(V y) {
   return hn::Gt(y, hn::Set(DU(), 31));
 }
 void vshl(TPU_ARGS) {
-  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::IfThenZeroElse(tooFar(y), hn::Shl(x, lowAmount(y))); });
+  binary<uint32_t>(d, a, b,
+                   [](auto x, auto y) { return hn::IfThenZeroElse(tooFar(y), hn::Shl(x, lowAmount(y))); });
 }
 void vshr(TPU_ARGS) {
-  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::IfThenZeroElse(tooFar(y), hn::Shr(x, lowAmount(y))); });
+  binary<uint32_t>(d, a, b,
+                   [](auto x, auto y) { return hn::IfThenZeroElse(tooFar(y), hn::Shr(x, lowAmount(y))); });
 }
 void vshra(TPU_ARGS) {
   binary<uint32_t>(d, a, b, [](auto x, auto y) {
@@ -70,18 +91,40 @@ void vclz(TPU_ARGS) {
     return hn::Sub(hn::Set(DU(), 32), hn::PopulationCount(x));
   });
 }
-void vpcnt(TPU_ARGS) { unary<uint32_t>(d, a, [](auto x) { return hn::PopulationCount(x); }); }
+void vpcnt(TPU_ARGS) {
+  unary<uint32_t>(d, a, [](auto x) { return hn::PopulationCount(x); });
+}
 
-void vcmp_eq_s32(TPU_ARGS) { compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Eq(x, y); }); }
-void vcmp_ne_s32(TPU_ARGS) { compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Eq(x, y)); }); }
-void vcmp_lt_s32(TPU_ARGS) { compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Lt(x, y); }); }
-void vcmp_le_s32(TPU_ARGS) { compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Gt(x, y)); }); }
-void vcmp_gt_s32(TPU_ARGS) { compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Gt(x, y); }); }
-void vcmp_ge_s32(TPU_ARGS) { compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Lt(x, y)); }); }
-void vcmp_lt_u32(TPU_ARGS) { compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Lt(x, y); }); }
-void vcmp_le_u32(TPU_ARGS) { compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Gt(x, y)); }); }
-void vcmp_gt_u32(TPU_ARGS) { compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Gt(x, y); }); }
-void vcmp_ge_u32(TPU_ARGS) { compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Lt(x, y)); }); }
+void vcmp_eq_s32(TPU_ARGS) {
+  compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Eq(x, y); });
+}
+void vcmp_ne_s32(TPU_ARGS) {
+  compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Eq(x, y)); });
+}
+void vcmp_lt_s32(TPU_ARGS) {
+  compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Lt(x, y); });
+}
+void vcmp_le_s32(TPU_ARGS) {
+  compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Gt(x, y)); });
+}
+void vcmp_gt_s32(TPU_ARGS) {
+  compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Gt(x, y); });
+}
+void vcmp_ge_s32(TPU_ARGS) {
+  compare<int32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Lt(x, y)); });
+}
+void vcmp_lt_u32(TPU_ARGS) {
+  compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Lt(x, y); });
+}
+void vcmp_le_u32(TPU_ARGS) {
+  compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Gt(x, y)); });
+}
+void vcmp_gt_u32(TPU_ARGS) {
+  compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Gt(x, y); });
+}
+void vcmp_ge_u32(TPU_ARGS) {
+  compare<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Not(hn::Lt(x, y)); });
+}
 
 void vsel(TPU_ARGS) {
   const size_t n = hn::Lanes(DU());
@@ -90,11 +133,21 @@ void vsel(TPU_ARGS) {
     store(hn::Or(hn::And(mask, yes), hn::AndNot(mask, no)), d + i);
   }
 }
-void mand(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::And(x, y); }); }
-void mor(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Or(x, y); }); }
-void mxor(TPU_ARGS) { binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Xor(x, y); }); }
-void mnot(TPU_ARGS) { unary<uint32_t>(d, a, [](auto x) { return hn::Not(x); }); }
-void mmov(TPU_ARGS) { unary<uint32_t>(d, a, [](auto x) { return x; }); }
+void mand(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::And(x, y); });
+}
+void mor(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Or(x, y); });
+}
+void mxor(TPU_ARGS) {
+  binary<uint32_t>(d, a, b, [](auto x, auto y) { return hn::Xor(x, y); });
+}
+void mnot(TPU_ARGS) {
+  unary<uint32_t>(d, a, [](auto x) { return hn::Not(x); });
+}
+void mmov(TPU_ARGS) {
+  unary<uint32_t>(d, a, [](auto x) { return x; });
+}
 
 }  // namespace tpu::emulate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -2,10 +2,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "../lib/emulate/insns/valu_move.cc"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "bodies.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-
-#include "bodies.h"
 #include "vector-inl.h"
 
 #define TPU_ARGS uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *, uint32_t imm
@@ -31,7 +30,8 @@ void vcvt_f32_u32(TPU_ARGS) {
     const auto half = hn::Set(t, 2147483648.0f);
     const auto high = hn::Ge(x, hn::Set(t, 4294967296.0f));
     const auto upper = hn::Ge(x, half);
-    const auto kept = hn::IfThenElseZero(hn::And(hn::Gt(x, hn::Zero(t)), hn::Not(high)), x);  // NaN and negative: 0
+    const auto kept =
+        hn::IfThenElseZero(hn::And(hn::Gt(x, hn::Zero(t)), hn::Not(high)), x);  // NaN and negative: 0
     const auto low = hn::IfThenElse(upper, hn::Sub(kept, half), kept);
     const auto inside = hn::IfThenZeroElse(high, low);
     auto r = hn::BitCast(DU(), hn::ConvertTo(DI(), inside));
@@ -39,7 +39,9 @@ void vcvt_f32_u32(TPU_ARGS) {
     return hn::IfThenElse(hn::RebindMask(DU(), high), hn::Set(DU(), 0xffffffffu), r);
   });
 }
-void vcvt_s32_f32(TPU_ARGS) { unary<int32_t>(d, a, [](auto x) { return hn::ConvertTo(DF(), x); }); }
+void vcvt_s32_f32(TPU_ARGS) {
+  unary<int32_t>(d, a, [](auto x) { return hn::ConvertTo(DF(), x); });
+}
 // Both halves are exact, so that the one addition rounds as the conversion must.
 void vcvt_u32_f32(TPU_ARGS) {
   unary<uint32_t>(d, a, [](auto x) {
@@ -70,7 +72,8 @@ void vpack_bf16(TPU_ARGS) {
 void vpack_b16(TPU_ARGS) {
   byRows(d, a, b, [&](int s, size_t l) {
     const uint32_t* p = packSource(a, b, s) + l;
-    return hn::Or(hn::And(load<uint32_t>(p), hn::Set(DU(), 0xffff)), hn::ShiftLeft<16>(load<uint32_t>(p + 128)));
+    return hn::Or(hn::And(load<uint32_t>(p), hn::Set(DU(), 0xffff)),
+                  hn::ShiftLeft<16>(load<uint32_t>(p + 128)));
   });
 }
 void vpack_b8(TPU_ARGS) {
@@ -101,29 +104,47 @@ void vunpack_s16(TPU_ARGS) {
     return hn::ShiftRight<16>(hn::BitCast(DI(), s % 2 ? x : hn::ShiftLeft<16>(x)));
   });
 }
-HWY_INLINE hn::Vec<DU> topByte(const uint32_t* a, uint32_t imm, int s, size_t l) {  // byte s % 4 of its row, moved up
+HWY_INLINE hn::Vec<DU> topByte(const uint32_t* a, uint32_t imm, int s,
+                               size_t l) {  // byte s % 4 of its row, moved up
   const auto x = load<uint32_t>(a + (imm * 2 + s / 4) * 128 + l);
   switch (s % 4) {
-    case 0: return hn::ShiftLeft<24>(x);
-    case 1: return hn::ShiftLeft<16>(x);
-    case 2: return hn::ShiftLeft<8>(x);
-    default: return x;
+    case 0:
+      return hn::ShiftLeft<24>(x);
+    case 1:
+      return hn::ShiftLeft<16>(x);
+    case 2:
+      return hn::ShiftLeft<8>(x);
+    default:
+      return x;
   }
 }
 void vunpack_s8(TPU_ARGS) {
-  byRows(d, a, b, [&](int s, size_t l) { return hn::ShiftRight<24>(hn::BitCast(DI(), topByte(a, imm, s, l))); });
+  byRows(d, a, b,
+         [&](int s, size_t l) { return hn::ShiftRight<24>(hn::BitCast(DI(), topByte(a, imm, s, l))); });
 }
 void vunpack_u8(TPU_ARGS) {
   byRows(d, a, b, [&](int s, size_t l) { return hn::ShiftRight<24>(topByte(a, imm, s, l)); });
 }
 
 // ---- moves
-void vmov(TPU_ARGS) { unary<uint32_t>(d, a, [](auto x) { return x; }); }
-void vtos(TPU_ARGS) { unary<uint32_t>(d, a, [](auto x) { return x; }); }
-void vimm(TPU_ARGS) { fill(d, [&](size_t) { return hn::Set(DU(), imm); }); }
-void vsplat(TPU_ARGS) { fill(d, [&](size_t) { return hn::Set(DU(), imm); }); }
-void vlane(TPU_ARGS) { fill(d, [](size_t i) { return hn::Iota(DU(), static_cast<uint32_t>(i % 128)); }); }
-void vsublane(TPU_ARGS) { fill(d, [](size_t i) { return hn::Set(DU(), static_cast<uint32_t>(i / 128)); }); }
+void vmov(TPU_ARGS) {
+  unary<uint32_t>(d, a, [](auto x) { return x; });
+}
+void vtos(TPU_ARGS) {
+  unary<uint32_t>(d, a, [](auto x) { return x; });
+}
+void vimm(TPU_ARGS) {
+  fill(d, [&](size_t) { return hn::Set(DU(), imm); });
+}
+void vsplat(TPU_ARGS) {
+  fill(d, [&](size_t) { return hn::Set(DU(), imm); });
+}
+void vlane(TPU_ARGS) {
+  fill(d, [](size_t i) { return hn::Iota(DU(), static_cast<uint32_t>(i % 128)); });
+}
+void vsublane(TPU_ARGS) {
+  fill(d, [](size_t i) { return hn::Set(DU(), static_cast<uint32_t>(i / 128)); });
+}
 void vrot_sublane(TPU_ARGS) {
   byRows(d, a, b, [&](int s, size_t l) { return load<uint32_t>(a + ((s - imm) & 7) * 128 + l); });
 }

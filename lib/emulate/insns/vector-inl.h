@@ -42,7 +42,8 @@ template <class T, class F>
 HWY_INLINE void compare(uint32_t* d, const uint32_t* a, const uint32_t* b, F f) {
   const size_t n = hn::Lanes(DU());
   const hn::ScalableTag<T> t;
-  for (size_t i = 0; i < kVectorWords; i += n) store(hn::VecFromMask(t, f(load<T>(a + i), load<T>(b + i))), d + i);
+  for (size_t i = 0; i < kVectorWords; i += n)
+    store(hn::VecFromMask(t, f(load<T>(a + i), load<T>(b + i))), d + i);
 }
 template <class F>
 HWY_INLINE void fill(uint32_t* d, F f) {

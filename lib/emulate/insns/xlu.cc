@@ -1,12 +1,11 @@
-// The cross-lane unit: reductions over lanes, rotations, broadcasts, permutations. (Transposition works on a buffer of the
-// unit; its entries are cut out by transposeEntry.)
+// The cross-lane unit: reductions over lanes, rotations, broadcasts, permutations. (Transposition works on a
+// buffer of the unit; its entries are cut out by transposeEntry.)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "../lib/emulate/insns/xlu.cc"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
+#include "bodies.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-
-#include "bodies.h"
 #include "vector-inl.h"
 
 #define TPU_ARGS uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *, uint32_t imm
@@ -16,7 +15,7 @@ namespace tpu::emulate::HWY_NAMESPACE {
 
 // One word of f, the vector operation on f32, for pairs closer than a host vector.
 template <class F>
-HWY_INLINE void pairs(uint32_t* row, size_t step, F f) {
+HWY_INLINE void pairs(uint32_t *row, size_t step, F f) {
   alignas(64) uint32_t x[HWY_MAX_BYTES / 4] = {}, y[HWY_MAX_BYTES / 4] = {};
   std::memcpy(x, row, step * 4);
   std::memcpy(y, row + step, step * 4);
@@ -25,7 +24,7 @@ HWY_INLINE void pairs(uint32_t* row, size_t step, F f) {
 }
 
 template <class F>
-HWY_INLINE void reduceLanes(uint32_t* d, const uint32_t* a, F f) {
+HWY_INLINE void reduceLanes(uint32_t *d, const uint32_t *a, F f) {
   const size_t n = hn::Lanes(DF());
   for (int s = 0; s < 8; ++s) {
     alignas(64) uint32_t row[128];
@@ -35,7 +34,8 @@ HWY_INLINE void reduceLanes(uint32_t* d, const uint32_t* a, F f) {
         pairs(row, step, f);
         continue;
       }
-      for (size_t l = 0; l < step; l += n) store(f(load<float>(row + l), load<float>(row + l + step)), row + l);
+      for (size_t l = 0; l < step; l += n)
+        store(f(load<float>(row + l), load<float>(row + l + step)), row + l);
     }
     const auto all = hn::Set(DU(), row[0]);
     for (size_t l = 0; l < 128; l += n) store(all, d + s * 128 + l);
