@@ -40,11 +40,7 @@ class Evaluated : public Program {
     return i < ports.size() ? module_.string(ports[i].name).str() : "";
   }
 
-  int64_t devices() const {
-    int64_t count = std::max<int64_t>(1, module_.num_partitions * module_.num_replicas);
-    for (const hlo::Mesh& mesh : module_.meshes) count = std::max(count, mesh.numDevices());
-    return count;
-  }
+  int64_t devices() const { return eval::numDevices(module_); }
 
   // The run record, null for what only a machine knows.
   void writeReport(Report& report) const {

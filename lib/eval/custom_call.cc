@@ -91,6 +91,8 @@ LanesOutcome Interpreter::runCustomCall(hlo::OpId id, LaneList in, const Team& t
                     ExitStatus::kDiffers);
     return LaneList{};
   }
+  if (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape")
+    return runShapeBorder(id, std::move(in[0]), target == "SPMDFullToShardShape", team);
   const bool known =
       target == "mhlo.topk" || llvm::any_of(kRenamed, [&](const Renamed& r) { return r.target == target; });
   if (known) return runKernelOnLanes(id, std::move(in), team);

@@ -175,5 +175,20 @@ TEST(Devices, NestedManualAxes) {
                                                            14, 13, 12, 17, 16, 15, 20, 19, 18, 23, 22, 21}));
 }
 
+// GSPMD's spelling of a manual region.
+TEST(Devices, ShapeBordersOfGspmd) {
+  const std::string text = R"(module {
+    func.func public @main(%a: tensor<2x4xi32>) -> tensor<2x4xi32> {
+      %1 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{devices=[2,1]0,1}"} : (tensor<2x4xi32>) -> tensor<2x4xi32>
+      %2 = stablehlo.custom_call @SPMDFullToShardShape(%1) {mhlo.sharding = "{manual}"} : (tensor<2x4xi32>) -> tensor<1x4xi32>
+      %3 = "stablehlo.collective_permute"(%2) {channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+        source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>} : (tensor<1x4xi32>) -> tensor<1x4xi32>
+      %5 = stablehlo.custom_call @SPMDShardToFullShape(%3) {mhlo.sharding = "{devices=[2,1]0,1}"} : (tensor<1x4xi32>) -> tensor<2x4xi32>
+      return %5 : tensor<2x4xi32>
+    } })";
+  auto r = run(text, {s32({2, 4}, counting(8))});
+  EXPECT_EQ(valuesOf<int32_t>(r[0]), (std::vector<int32_t>{4, 5, 6, 7, 0, 1, 2, 3}));
+}
+
 }  // namespace
 }  // namespace tpu::eval

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "tpu/eval/evaluate.h"
 #include "tpu/eval/literal.h"
+#include "tpu/sharding/gspmd.h"
 #include "tpu/support/parallel.h"
 
 namespace tpu::eval {
@@ -11,20 +13,22 @@ namespace {
 
 constexpr int64_t kParallelElements = 1 << 14;  // below this much work devices run one after the other
 
-int64_t deviceCount(const hlo::Module& module) {
+}  // namespace
+
+int64_t numDevices(const hlo::Module& module) {
   int64_t count = std::max<int64_t>(1, module.num_partitions) * std::max<int64_t>(1, module.num_replicas);
   for (const hlo::Mesh& mesh : module.meshes) count = std::max(count, mesh.numDevices());
+  for (uint32_t i = 0; i < module.numOps(); ++i)
+    count = std::max(count, sharding::gspmdDevices(module.getString(hlo::OpId(i), AttrKey::mhlo_sharding)));
   return count;
 }
-
-}  // namespace
 
 bool Team::has(int64_t device) const { return std::binary_search(devices.begin(), devices.end(), device); }
 
 Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink)
     : module_(module),
       sink_(sink),
-      devices_(deviceCount(module)),
+      devices_(numDevices(module)),
       values_(module.numValues()),
       plans_(module.numRegions()),
       literals_(module.numLiterals()),
@@ -67,6 +71,7 @@ const Interpreter::Plan& Interpreter::planOf(hlo::RegionId id) {
   };
   for (size_t i = region.ops.size(); i-- > 0;) {
     const hlo::Op& op = module_.op(region.ops[i]);
+    plan->steps[i].takes.resize(op.operands.size());
     for (hlo::ValueId v : op.results)
       if (!seen[v.v]) plan->steps[i].after.push_back(v);
     for (hlo::ValueId v : uses[i]) {
@@ -74,7 +79,12 @@ const Interpreter::Plan& Interpreter::planOf(hlo::RegionId id) {
       seen[v.v] = true;
       const bool only_operand = std::count(uses[i].begin(), uses[i].end(), v) ==
                                 std::count(op.operands.begin(), op.operands.end(), v);
-      (only_operand ? plan->steps[i].before : plan->steps[i].after).push_back(v);
+      if (!only_operand) {
+        plan->steps[i].after.push_back(v);
+        continue;
+      }
+      const auto last = std::find(op.operands.rbegin(), op.operands.rend(), v);
+      plan->steps[i].takes[op.operands.rend() - last - 1] = true;
     }
   }
   for (hlo::ValueId v : region.args)
@@ -93,8 +103,15 @@ LanesOutcome Interpreter::runRegion(hlo::RegionId id, LaneList args, const Team&
     const hlo::Op& op = module_.op(op_id);
     LaneList in;
     in.reserve(op.operands.size());
-    for (hlo::ValueId v : op.operands) in.push_back(values_[v.v]);
-    for (hlo::ValueId v : plan.steps[i].before) values_[v.v] = Lanes();
+    for (size_t o = 0; o < op.operands.size(); ++o) {
+      Lanes& value = values_[op.operands[o].v];
+      if (plan.steps[i].takes[o]) {
+        in.push_back(std::move(value));
+        value = Lanes();
+      } else {
+        in.push_back(value);
+      }
+    }
     if (op.opcode == Opcode::return_) return in;
     LanesOutcome out = runOp(op_id, std::move(in), team);
     if (!out) return out;

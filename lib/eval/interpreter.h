@@ -51,7 +51,8 @@ class Interpreter {
   struct Plan {
     std::vector<hlo::ValueId> unused_args;
     struct Step {
-      std::vector<hlo::ValueId> before, after;  // dropped before the op runs (its operands), or after
+      std::vector<bool> takes;           // by operand: the value's last use, which the op may take over
+      std::vector<hlo::ValueId> after;   // dropped once the op has run
     };
     std::vector<Step> steps;
   };
@@ -64,6 +65,10 @@ class Interpreter {
   LanesOutcome runBranches(hlo::OpId op, const Lanes& index, const Team& team);
   LanesOutcome runCall(hlo::OpId op, llvm::StringRef callee, LaneList in, const Team& team);
   LanesOutcome runManual(hlo::OpId op, LaneList in, const Team& team);
+  // GSPMD's borders of a manual region: @SPMDFullToShardShape and @SPMDShardToFullShape.
+  LanesOutcome runShapeBorder(hlo::OpId op, Lanes in, bool enters, const Team& team);
+  // The devices' parts of a value.
+  Lanes cutLanes(Lanes whole, const hlo::Sharding& sharding, const hlo::Mesh& mesh, const Team& team) const;
   // One result of a manual computation from its parts; for a nested one the value of each group of devices.
   Lanes assembleManual(hlo::OpId op, const Lanes& parts, const hlo::Sharding& sharding,
                        llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<hlo::AxisRef> manual,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "interpreter.h"
+#include "tpu/sharding/gspmd.h"
 #include "tpu/sharding/shard.h"
 
 namespace tpu::eval {
@@ -34,6 +35,24 @@ std::vector<int64_t> outsideOf(const hlo::Mesh& mesh, llvm::ArrayRef<hlo::AxisRe
 
 }  // namespace
 
+Lanes Interpreter::cutLanes(Lanes whole, const hlo::Sharding& sharding, const hlo::Mesh& mesh,
+                            const Team& team) const {
+  if (!cutsAnything(sharding) || whole.copies.empty()) return whole;
+  Lanes out;
+  out.copies.resize(devices_);
+  std::map<std::vector<int64_t>, Tensor> known;  // parts of a value that all devices share
+  for (int64_t d : team.devices) {
+    const Tensor t = whole.at(d);
+    const ShardExtent extent = shardOf(mesh, sharding, t->dims, positionIn(mesh, d));
+    Tensor fresh;
+    Tensor& slot =
+        whole.uniform() ? known[std::vector<int64_t>(extent.offset.begin(), extent.offset.end())] : fresh;
+    if (!slot) slot = std::make_shared<HostTensor>(cutBox(*t, extent, localDims(sharding, t->dims)));
+    out.copies[d] = slot;
+  }
+  return out;
+}
+
 LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team) {
   const hlo::Op& op = module_.op(id);
   const hlo::Attr* axes = module_.findAttr(id, AttrKey::manual_axes);
@@ -46,24 +65,7 @@ LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team)
   for (size_t i = 0; i < in.size(); ++i) {
     const hlo::Sharding sharding =
         onAxes(module_.sharding(hlo::ShardingId(static_cast<uint32_t>(in_shardings[i]))), axes->axes);
-    if (!cutsAnything(sharding) || in[i].copies.empty()) {
-      local.push_back(std::move(in[i]));
-      continue;
-    }
-    Lanes cut;
-    cut.copies.resize(devices_);
-    std::map<std::vector<int64_t>, Tensor> known;  // parts of a value that all devices share
-    for (int64_t d : team.devices) {
-      const Tensor whole = in[i].at(d);
-      const ShardExtent extent = shardOf(mesh, sharding, whole->dims, positionIn(mesh, d));
-      Tensor fresh;
-      Tensor& slot =
-          in[i].uniform() ? known[std::vector<int64_t>(extent.offset.begin(), extent.offset.end())] : fresh;
-      if (!slot)
-        slot = std::make_shared<HostTensor>(cutBox(*whole, extent, localDims(sharding, whole->dims)));
-      cut.copies[d] = slot;
-    }
-    local.push_back(std::move(cut));
+    local.push_back(cutLanes(std::move(in[i]), sharding, mesh, team));
   }
   in.clear();
 
@@ -81,6 +83,24 @@ LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team)
                                  mesh, team, outermost));
   }
   return out;
+}
+
+// The sharding on the whole side stands on the @Sharding call just before the way in, and on the way out itself.
+LanesOutcome Interpreter::runShapeBorder(hlo::OpId id, Lanes in, bool enters, const Team& team) {
+  const hlo::Op& op = module_.op(id);
+  const hlo::OpId asked = enters ? module_.value(op.operands[0]).def : id;
+  const llvm::StringRef text = asked.valid() ? module_.getString(asked, AttrKey::mhlo_sharding) : "";
+  hlo::Mesh line;  // all devices in one row: tile assignments are sub-axes of it
+  line.axes.push_back({"devices", devices_});
+  auto parsed = sharding::parseGspmd(line, text.empty() ? "{replicated}" : text, locOf(id));
+  if (!parsed) return parsed.takeError();
+  if (!parsed->manual.empty() || parsed->kind == sharding::GspmdKind::kMaximal)
+    return fail(Code::kEvalUnsupported, locOf(id), "the evaluator does not take a manual subgroup: '" + text + "'");
+  hlo::Sharding sharding;
+  for (const sharding::Axes& axes : parsed->dims) sharding.dims.push_back({axes});
+  if (enters) return LaneList{cutLanes(std::move(in), sharding, line, team)};
+  const hlo::AxisRef all{0, 1, devices_};
+  return LaneList{assembleManual(id, in, sharding, module_.typeOf(op.results[0]).dims, all, line, team, true)};
 }
 
 Lanes Interpreter::assembleManual(hlo::OpId id, const Lanes& parts, const hlo::Sharding& sharding,

@@ -25,6 +25,8 @@ namespace tpu::eval {
 /// The type of a whole argument or result: the port's global type where it has one (spmd), else the value's.
 const hlo::Type& argumentType(const hlo::Module& module, size_t index);
 const hlo::Type& resultType(const hlo::Module& module, size_t index);
+/// Devices that the program runs on: those of its mesh, its partitions times replicas, or its GSPMD shardings.
+int64_t numDevices(const hlo::Module& module);
 /// "f32[2,3]".
 std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 
