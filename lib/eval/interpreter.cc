@@ -28,7 +28,7 @@ bool Team::has(int64_t device) const { return std::binary_search(devices.begin()
 Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink)
     : module_(module),
       sink_(sink),
-      devices_(numDevices(module)),
+      devices_(eval::numDevices(module)),
       values_(module.numValues()),
       plans_(module.numRegions()),
       literals_(module.numLiterals()),

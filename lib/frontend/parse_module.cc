@@ -201,7 +201,7 @@ bool Parser::parsePortAttrs(hlo::Port& port) {
       int64_t donor = 1;
       if (has_value && !intValue(donor)) return false;
       port.donated = donor != 0;
-    } else if (name == "jax.result_info" && has_value) {
+    } else if ((name == "jax.result_info" || name == "jax.arg_info") && has_value) {
       std::string text;
       if (!c.string(text)) return false;
       if (!text.empty()) port.name = m.internString(text);
