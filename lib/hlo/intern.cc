@@ -120,6 +120,7 @@ Module Module::clone() const {
   copy.num_partitions = num_partitions;
   copy.num_replicas = num_replicas;
   copy.target = target;
+  copy.chip_json = chip_json;
   copy.source_file = source_file;
   copy.attrs = attrs;
   copy.options = options;

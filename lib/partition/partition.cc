@@ -1,6 +1,7 @@
 // The order of the passes, and the target that a mesh must fit.
 #include "tpu/partition/partition.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "passes.h"
 #include "report.h"
 #include "tpu/frontend/frontend.h"
@@ -44,8 +45,14 @@ llvm::Error targetPass(State& s) {
   }
   s.target = std::move(*target);
   s.module.target = s.target.text;
-  if (s.ctx.mesh && s.module.stage == hlo::Stage::kHlo)
-    s.module.device_order = s.ctx.meshOf(s.module).device_ids;
+  bool builtin = llvm::is_contained(target::builtinChips(), s.target.chip.name);
+  if (builtin) {
+    auto same = target::loadChip(s.target.chip.name);
+    if (!same) return same.takeError();
+    builtin = same->json == s.target.chip.json;
+  }
+  s.module.chip_json = builtin ? "" : s.target.chip.json;
+  if (s.ctx.mesh && s.module.stage == hlo::Stage::kHlo) s.module.device_order = s.ctx.meshOf(s.module).device_ids;
   return llvm::Error::success();
 }
 

@@ -163,6 +163,7 @@ llvm::Expected<Target> parseTarget(llvm::StringRef text) {
 }
 
 llvm::Expected<Target> targetFromDocument(llvm::StringRef text, llvm::StringRef chip_json) {
+  if (chip_json.empty()) return parseTarget(text);
   auto chip = parseChip(chip_json, "chip description");
   if (!chip) return chip.takeError();
   return targetOfChip(text, *chip);

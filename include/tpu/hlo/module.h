@@ -206,6 +206,7 @@ class Module {
   std::string name;            // module @name
   int64_t num_partitions = 1, num_replicas = 1;
   std::string target;          // "v5e:4x2" once partitioned, else empty
+  std::string chip_json;       // the description of the target's chip where that is a user's file, else empty
   std::string source_file;     // base name of the text it was read from
   std::vector<std::pair<std::string, std::string>> attrs;     // other module attributes, balanced text
   std::vector<std::pair<std::string, std::string>> options;   // effective options of the tools so far

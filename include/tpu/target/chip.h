@@ -113,7 +113,8 @@ struct Target {
   int64_t numDevices() const;  // chips x devices per chip x slices; device i is row-major over box, core fastest
 };
 llvm::Expected<Target> parseTarget(llvm::StringRef text);
-/// The target that a document remembers: its canonical text and the chip description it was made for.
+/// The target that a document remembers: its canonical text and the chip description it was made for; an empty description
+/// means a built-in chip.
 llvm::Expected<Target> targetFromDocument(llvm::StringRef text, llvm::StringRef chip_json);
 llvm::Expected<Target> targetOfChip(llvm::StringRef text, const Chip& chip);
 /// Boxes of this chip with that many devices, as "v5e:4x2", for messages.

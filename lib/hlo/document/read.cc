@@ -60,6 +60,7 @@ llvm::Error DocumentReader::header(FieldReader& r) {
   m.name = r.optionalString("name").str();
   m.source_file = r.optionalString("source").str();
   m.target = r.optionalString("target").str();
+  m.chip_json = r.optionalString("chip").str();
   m.num_partitions = r.optionalInt("partitions", 1, 1, kMaxDevices);
   m.num_replicas = r.optionalInt("replicas", 1, 1, kMaxDevices);
   llvm::SmallVector<int64_t, 16> order;

@@ -113,6 +113,7 @@ class Writer {
     doc_.field("name").string(m.name);
     if (!m.source_file.empty()) doc_.field("source").string(m.source_file);
     if (!m.target.empty()) doc_.field("target").string(m.target);
+    if (!m.chip_json.empty()) doc_.field("chip").string(m.chip_json);
     doc_.field("partitions").integer(m.num_partitions);
     doc_.field("replicas").integer(m.num_replicas);
     if (m.entry) doc_.field("entry").string(m.string(m.func(m.entry).name));
