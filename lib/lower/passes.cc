@@ -19,7 +19,7 @@ llvm::Error import(State& s) {
     return fail(Code::kLowerStage, s.input_name, "the program asks for " + llvm::Twine(s.hlo.num_partitions) +
                                                      " partitions and is not partitioned; tpu-partition makes the stage that tpu-lower reads");
   std::string text = !s.hlo.target.empty() ? s.hlo.target : !s.target_text.empty() ? s.target_text : "v5e:1x1";
-  auto target = target::parseTarget(text);
+  auto target = target::targetFromDocument(text, s.hlo.target.empty() ? "" : s.hlo.chip_json);
   if (!target) return target.takeError();
   if (!s.target_text.empty() && !s.hlo.target.empty()) {
     auto asked = target::parseTarget(s.target_text);

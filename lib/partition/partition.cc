@@ -2,6 +2,7 @@
 #include "tpu/partition/partition.h"
 
 #include "llvm/ADT/STLExtras.h"
+
 #include "passes.h"
 #include "report.h"
 #include "tpu/frontend/frontend.h"
@@ -29,10 +30,10 @@ llvm::Error importPass(State& s) {
 
 /// A mesh must have as many devices as the target; a program without a mesh runs on device 0 of any.
 llvm::Error targetPass(State& s) {
-  int64_t devices =
-      s.ctx.mesh ? s.ctx.meshOf(s.module).numDevices() : std::max<int64_t>(1, s.module.num_partitions);
-  auto target =
-      s.options.target.empty() ? target::defaultTarget(devices) : target::parseTarget(s.options.target);
+  int64_t devices = s.ctx.mesh ? s.ctx.meshOf(s.module).numDevices() : std::max<int64_t>(1, s.module.num_partitions);
+  auto target = !s.options.target.empty()  ? target::parseTarget(s.options.target)
+                : !s.module.target.empty() ? target::targetFromDocument(s.module.target, s.module.chip_json)
+                                           : target::defaultTarget(devices);
   if (!target) return target.takeError();
   if (s.ctx.mesh && devices != target->numDevices()) {
     std::string fitting;
