@@ -65,9 +65,7 @@ llvm::Expected<bool> answerBuiltinFlags(const Tool& tool, llvm::ArrayRef<Flag> f
   else if (tool.has("print-options")) text = effectiveOptions(tool, flags);
   else return false;
   if (!text) return text.takeError();
-  // The answer of --generate-man is a file like any other.
-  bool to_file = (groups & kOutputFlags) && tool.has("out");
-  if (llvm::Error e = writeOutput(to_file ? tool.get("out") : "-", *text, OutputKind::kText)) return e;
+  if (llvm::Error e = writeOutput("-", *text, OutputKind::kText)) return e;
   return true;
 }
 
