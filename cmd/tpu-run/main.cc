@@ -2,6 +2,7 @@
 #include "arrays.h"
 #include "tpu/asm/object.h"
 #include "tpu/frontend/frontend.h"
+#include "tpu/support/time_table.h"
 
 namespace tpu::run {
 
@@ -46,10 +47,12 @@ tpu::ToolInfo info() {
 }
 
 llvm::Error run(tpu::Tool& tool) {
+  tpu::TimeTable times;
   auto in = tool.readInput();
   if (!in) return in.takeError();
   auto program = tpu::run::openProgram(tool, *in);
   if (!program) return program.takeError();
+  times.end("read");
   const tpu::run::Signature& signature = (*program)->signature();
   auto expected = tpu::run::gatherExpected(tool, signature);
   if (!expected) return expected.takeError();
@@ -60,8 +63,11 @@ llvm::Error run(tpu::Tool& tool) {
   }
   auto inputs = tpu::run::gatherInputs(tool, signature);
   if (!inputs) return inputs.takeError();
+  times.end("inputs");
   auto results = (*program)->run(std::move(*inputs), tool);
   if (!results) return results.takeError();
+  times.end("run");
+  if (tool.has("time-passes")) times.print(llvm::errs(), "all steps");
   tool.summary() << (*program)->summary();
   if (tool.has("timing-only")) return llvm::Error::success();
   return tpu::run::deliver(tool, **program, *results, *expected);

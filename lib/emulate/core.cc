@@ -32,31 +32,30 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
   strict = mode != Mode::kPlain;
   const bool shadows = mode == Mode::kStrict;
   p[isa::kAlways] = 1;
-  v.assign(kFileSize, Vector{});
-  for (Vector& r : v) std::fill(std::begin(r.w), std::end(r.w), ~0u);
+  v = Lazy<Vector>(kFileSize, strict);
   s.fill(~0u);
-  smem.assign(static_cast<size_t>(of.smem_bytes / 4), ~0u);
+  smem = Lazy<uint32_t>(static_cast<size_t>(of.smem_bytes / 4), strict);
   vmem = Memory(of.vmem_bytes, shadows);
   vmem_data = vmem.data();
   vmem_bytes = of.vmem_bytes;
-  vmem_read_by_dma.assign(static_cast<size_t>(vmem_bytes / 512) + 8, 0);
-  vmem_written_by_dma = vmem_read_by_dma;
+  for (Lazy<uint8_t>* counts : {&vmem_read_by_dma, &vmem_written_by_dma})
+    *counts = Lazy<uint8_t>(static_cast<size_t>(vmem_bytes / 512) + 8, false);
   if (strict) {
     s_shadow.fill(~0u);
     p_shadow.fill(1);
     p_shadow[isa::kAlways] = 0;
-    smem_shadow = smem;
+    smem_shadow = Lazy<uint32_t>(smem.size(), true);
   }
   if (shadows) {
-    v_shadow = v;
+    v_shadow = Lazy<Vector>(kFileSize, true);
     vmem_shadow = Memory(of.vmem_bytes, true);
   }
   const auto fifo = [&](int index, int depth) {
     Fifo& f = fifos[index];
     f.depth = depth;
     f.ready.assign(depth, 0);
-    if (mode != Mode::kTiming) f.value.resize(depth);
-    if (shadows) f.shadow.resize(depth);
+    if (mode != Mode::kTiming) f.value = Lazy<Vector>(depth, false);
+    if (shadows) f.shadow = Lazy<Vector>(depth, false);
   };
   fifo(kEupFifo, of.eup_depth);
   fifo(kV2sFifo, of.v2s_depth);
@@ -68,8 +67,8 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
     m.side = of.mxu_side;
     m.panels = isa::mxuPanels(of.mxu_side);
     if (!of.mxu_addressed) continue;
-    if (mode != Mode::kTiming) m.acc.assign(of.mrb_entries, Vector{});
-    if (shadows) m.acc_shadow.assign(of.mrb_entries, Vector{});
+    if (mode != Mode::kTiming) m.acc = Lazy<Vector>(of.mrb_entries, false);
+    if (shadows) m.acc_shadow = Lazy<Vector>(of.mrb_entries, false);
     m.acc_ready.assign(of.mrb_entries, 0);
   }
   mxu_busy.assign(of.mxus, 0);

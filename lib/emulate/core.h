@@ -32,7 +32,7 @@ struct Fifo {
   int depth = 0, head = 0, count = 0;
   int64_t last_ready = 0;
   std::vector<int64_t> ready;
-  std::vector<Vector> value, shadow;
+  Lazy<Vector> value, shadow;
   int slot(int nth) const { return head + nth < depth ? head + nth : head + nth - depth; }
 };
 
@@ -56,7 +56,7 @@ struct Mxu {
   int panels_given = 0;  // of the row set being put together
   int computed = 0;      // FIFO entries, from the head, whose values stand in the FIFO
   // addressed accumulators
-  std::vector<Vector> acc, acc_shadow;
+  Lazy<Vector> acc, acc_shadow;
   std::vector<int64_t> acc_ready;
   std::vector<uint16_t> targets;  // accumulator of each gathered group of 8 rows
   std::vector<float> product;     // scratch
@@ -101,8 +101,8 @@ class Core {
   int64_t t = 0;  // issue cycle of the bundle being executed
   std::array<uint32_t, kScalarFile> s{};
   std::array<uint8_t, kPredFile> p{};
-  std::vector<Vector> v;  // vectors, then masks
-  std::vector<uint32_t> smem;
+  Lazy<Vector> v;  // vectors, then masks
+  Lazy<uint32_t> smem;
   Memory vmem;
   uint8_t* vmem_data = nullptr;
   int64_t vmem_bytes = 0;
@@ -112,11 +112,11 @@ class Core {
   // definedness in strict runs: set bits are undefined
   std::array<uint32_t, kScalarFile> s_shadow{};
   std::array<uint8_t, kPredFile> p_shadow{};
-  std::vector<Vector> v_shadow;
-  std::vector<uint32_t> smem_shadow;
+  Lazy<Vector> v_shadow;
+  Lazy<uint32_t> smem_shadow;
   Memory vmem_shadow;
   // how many transfers read and write each 512-byte row of VMEM (saturating; precise checks behind it)
-  std::vector<uint8_t> vmem_read_by_dma, vmem_written_by_dma;
+  Lazy<uint8_t> vmem_read_by_dma, vmem_written_by_dma;
   int smem_transfers = 0;
 
   // ---- control, set by instructions

@@ -16,6 +16,7 @@ namespace tpu::emulate {
 namespace {
 
 constexpr size_t kPiece = size_t{16} << 20;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 // The file, or -1.
 int poisonFile() {
@@ -37,9 +38,18 @@ int poisonFile() {
 uint8_t* mapPlain(size_t bytes) {
   void* base =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return nullptr;
-  madvise(base, bytes, MADV_HUGEPAGE);  // a wish
-  return static_cast<uint8_t*>(base);
+  return base == MAP_FAILED ? nullptr : static_cast<uint8_t*>(base);
+}
+
+// `bytes`, whole huge pages, at the start of one: a mapping with room to spare is cut to fit.
+uint8_t* mapHuge(size_t bytes) {
+  uint8_t* room = mapPlain(bytes + kHugePage);
+  if (!room) return nullptr;
+  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(room) % kHugePage) % kHugePage;
+  if (before > 0) munmap(room, before);
+  munmap(room + before + bytes, kHugePage - before);
+  madvise(room + before, bytes, MADV_HUGEPAGE);  // a wish
+  return room + before;
 }
 
 uint8_t* mapPoison(size_t bytes) {
@@ -65,8 +75,10 @@ uint8_t* mapPoison(size_t bytes) {
 Memory::Memory(int64_t bytes, bool poison) : bytes_(bytes) {
   if (bytes == 0) return;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t whole = (static_cast<size_t>(bytes) + page - 1) / page * page;
-  if (whole >= page * 4) data_ = poison ? mapPoison(whole) : mapPlain(whole);
+  const bool huge = !poison && static_cast<size_t>(bytes) > kHugePage / 2;
+  const size_t unit = huge ? kHugePage : page;
+  const size_t whole = (static_cast<size_t>(bytes) + unit - 1) / unit * unit;
+  if (whole >= page * 4) data_ = poison ? mapPoison(whole) : huge ? mapHuge(whole) : mapPlain(whole);
   if (data_) {
     mapped_ = whole;
     return;

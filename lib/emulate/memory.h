@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace tpu::emulate {
@@ -27,6 +28,24 @@ class Memory {
   uint8_t* data_ = nullptr;
   int64_t bytes_ = 0;
   size_t mapped_ = 0;  // 0: from the heap
+};
+
+// An array of plain values in such a memory.
+template <class T>
+class Lazy {
+ public:
+  Lazy() = default;
+  Lazy(size_t size, bool poison) : memory_(static_cast<int64_t>(size * sizeof(T)), poison), size_(size) {}
+  T& operator[](size_t i) { return data()[i]; }
+  const T& operator[](size_t i) const { return data()[i]; }
+  T* data() const { return reinterpret_cast<T*>(memory_.data()); }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  static_assert(std::is_trivially_copyable_v<T>);
+  Memory memory_;
+  size_t size_ = 0;
 };
 
 }  // namespace tpu::emulate

@@ -1,22 +1,15 @@
 // Running passes one by one: verify, print, dump, time.
 #include "tpu/pass/pass.h"
 
-#include <chrono>
 #include <sys/stat.h>
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/Format.h"
 #include "tpu/support/diagnostics.h"
 #include "tpu/support/files.h"
 #include "tpu/support/nearest.h"
 
 namespace tpu {
 namespace {
-
-double nowMs() {
-  auto t = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::milli>(t).count();
-}
 
 /// A program that a pass left broken is our bug, whatever the verifier calls it.
 llvm::Error blame(llvm::StringRef pass, llvm::Error error) {
@@ -51,12 +44,7 @@ llvm::Error checkPassNames(const PassOptions& options, llvm::ArrayRef<PassInfo> 
 PassRunner::PassRunner(PassHooks& hooks, const PassOptions& options) : hooks_(hooks), options_(options) {}
 
 PassRunner::~PassRunner() {
-  if (!options_.time) return;
-  double total = 0;
-  for (const auto& [name, ms] : times_) total += ms;
-  for (const auto& [name, ms] : times_)
-    log() << llvm::format("%10.2f ms %5.1f %%  ", ms, total > 0 ? 100 * ms / total : 0.0) << name << '\n';
-  log() << llvm::format("%10.2f ms 100.0 %%  all passes\n", total);
+  if (options_.time) times_.print(log(), "all passes");
 }
 
 llvm::raw_ostream& PassRunner::log() const { return options_.log ? *options_.log : llvm::errs(); }
@@ -65,10 +53,10 @@ bool PassRunner::wants(llvm::StringRef pass) const {
   return options_.only.empty() || pass == "import" || llvm::is_contained(options_.only, pass);
 }
 
-void PassRunner::begin() { begin_ms_ = nowMs(); }
+void PassRunner::begin() { times_.begin(); }
 
 llvm::Error PassRunner::end(llvm::StringRef pass, llvm::Error result) {
-  times_.emplace_back(pass.str(), nowMs() - begin_ms_);
+  times_.end(pass);
   ++index_;
   if (result) return result;
   if (options_.verify)

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
+#include "tpu/support/time_table.h"
 
 namespace tpu {
 
@@ -70,8 +71,7 @@ class PassRunner {
   PassHooks& hooks_;
   const PassOptions& options_;
   int index_ = 0;
-  double begin_ms_ = 0;
-  std::vector<std::pair<std::string, double>> times_;  // ms
+  TimeTable times_;
 };
 
 /// False where it stopped at options.stop_after before the last pass.

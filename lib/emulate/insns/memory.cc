@@ -47,7 +47,7 @@ int64_t vmemRows(Core& c, const Op& op, int64_t last) {
   return at;
 }
 
-uint64_t eight(const std::vector<uint8_t>& rows, int64_t row) {
+uint64_t eight(const Lazy<uint8_t>& rows, int64_t row) {
   uint64_t x;
   std::memcpy(&x, &rows[static_cast<size_t>(row)], 8);
   return x;
