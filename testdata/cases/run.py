@@ -39,7 +39,7 @@ def run_case(folder, mode, bin_dir, target):
         words = ["tpu-run", "-q", "-" if front else str(folder / "program.mlir")]
         if mode == "machine":
             words.append("--strict")
-        words += [f"--input={i}=@{folder / spec['file']}" for i, spec in enumerate(case["inputs"])]
+        words += [f"--input={i}={'bits' if 'storage' in spec else ''}@{folder / spec['file']}" for i, spec in enumerate(case["inputs"])]
         words += [f"--output={i}=@{temp}/{i}.npy" for i in range(len(case["outputs"]))]
         line = (front + " | " if front else "") + shlex.join(words)
         done = subprocess.run(["bash", "-o", "pipefail", "-c", f"PATH={shlex.quote(str(bin_dir))}:$PATH\n{line}"],
@@ -48,10 +48,18 @@ def run_case(folder, mode, bin_dir, target):
             first = done.stderr.strip().splitlines()[:1] or ["no message"]
             return f"exit {done.returncode}: {first[0]}"
         for i, spec in enumerate(case["outputs"]):
-            why = difference(np.load(f"{temp}/{i}.npy"), np.load(folder / spec["file"]), spec)
+            why = difference(values(f"{temp}/{i}.npy", spec), values(folder / spec["file"], spec), spec)
             if why:
                 return f"output {i}: {why}"
     return None
+
+
+def values(path, spec):
+    """The array of a file; bf16, which numpy lacks and files hold as 16 bits of some type, widened to f32."""
+    array = np.load(path)
+    if spec.get("storage") != "bf16-bits":
+        return array
+    return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def difference(got, want, spec):
