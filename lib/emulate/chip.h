@@ -3,6 +3,7 @@
 // on a thread of its own.
 #pragma once
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <queue>
@@ -121,7 +122,7 @@ class ChipSim {
       int64_t left = 0;
       bool source = false;
     };
-    std::vector<std::deque<Due>> due;  // per semaphore
+    std::vector<std::list<Due>> due;    // per semaphore; a list costs nothing while empty
     std::vector<TransferPtr> owners;   // transfers that own memory here
     std::vector<Queue> queues;
     int64_t vmem_port_free[2] = {0, 0};  // read, write

@@ -133,8 +133,8 @@ int Core::push(const Op& op, int index, int n) {
 int Core::pop(int index) {
   Fifo& f = fifos[index];
   const int slot = f.head;
-  f.head = f.head + 1 == f.depth ? 0 : f.head + 1;
   --f.count;
+  f.head = f.count == 0 || f.head + 1 == f.depth ? 0 : f.head + 1;  // empty: back to memory that is warm
   return slot;
 }
 

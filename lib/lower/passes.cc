@@ -1,5 +1,6 @@
 #include "tpu/lower/passes.h"
 
+#include "fold_transposes.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/document.h"
@@ -37,6 +38,11 @@ llvm::Error inlineAll(State& s) {
   return llvm::Error::success();
 }
 
+llvm::Error foldAll(State& s) {
+  foldTransposes(s.hlo);
+  return llvm::Error::success();
+}
+
 llvm::Error lowerAll(State& s) {
   auto llo = lower(std::move(s.hlo), *s.target, s.options, s.sink);
   if (!llo) return llo.takeError();
@@ -49,6 +55,7 @@ llvm::Error lowerAll(State& s) {
 constexpr Pass<State> kPasses[] = {
     {"import", "read the program, settle the target", import},
     {"inline", "put called functions and composites in their callers, drop dead code", inlineAll},
+    {"fold-transposes", "make products in the order of dimensions in which they are wanted", foldAll},
     {"lower", "choose buffers, kernels and the driver", lowerAll},
 };
 
