@@ -405,7 +405,11 @@ TEST(Timing, EveryParameterCountsAsOnPaper) {
     if (row.parameter.empty()) continue;
     const std::string more = join(fields, doubled(row.parameter, chip));
     const Chip twice = chipWith(more);
-    EXPECT_EQ(measure(row, more, twice), row.paper(twice)) << row.parameter << " doubled";
+    const int64_t then = measure(row, more, twice);
+    EXPECT_EQ(then, row.paper(twice)) << row.parameter << " doubled";
+    llvm::outs() << "timing " << row.parameter << ": " << row.paper(chip) << " cycles on paper, " << once << " run; doubled "
+                 << row.paper(twice) << ", " << then << '\n';
+    llvm::outs().flush();
     EXPECT_NE(once, row.paper(twice)) << row.parameter << " does not show";
   }
 }

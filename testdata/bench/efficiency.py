@@ -4,12 +4,13 @@
     efficiency.py --bin build/bin [--only WORD] [--markdown]
 
 Each row compiles a generated StableHLO program (or assembles a hand-written kernel) and runs it; required floor and time
-come from the run's own report. The last rows compare the emulator with the host's matrix product (numpy over OpenBLAS, one
-thread) in the same run. Exit status 1 where a row misses its goal.
+come from the run's own report. The last rows are the microbenchmarks of timing parameters, and the emulator's own speed: against
+the host's matrix product (numpy over OpenBLAS, one thread) in the same run, and per vector instruction. Exit status 1 where a row misses its goal.
 """
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -103,9 +104,9 @@ def main():
                 rows.append(row(name, execute(a.bin, compile_program(a.bin, text, target, tmp), tmp), goal))
             except RuntimeError as e:
                 rows.append([name, "", "", str(e)[:200], "", "NO"])
-        for emulation in (emulation_of_matmul, emulation_of_block):
+        for measure in (timing_parameters, emulation_of_matmul, emulation_of_block):
             if a.only in "emulating":
-                rows.append(emulation(a.bin, tmp))
+                rows.append(measure(a.bin, tmp))
     head = ["case", "required floor us", "achieved us", "ratio", "goal", "met"]
     if a.markdown:
         print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head))
@@ -115,6 +116,16 @@ def main():
         for r in [head] + rows:
             print(f"{r[0]:50s} {r[1]:>18s} {r[2]:>12s} {r[3]:>11s} {r[4]:>11s} {r[5]:>4s}")
     sys.exit(any(r[-1] == "NO" for r in rows))
+
+
+def timing_parameters(bindir, tmp):
+    """Cycles of the hand-written microbenchmarks, one per timing parameter, as it is and doubled: on paper and run."""
+    lines = run([bindir / "emulate_test", "--gtest_filter=Timing.*"]).stdout.decode().splitlines()
+    found = [[int(w) for w in re.findall(r" (\d+)", line)] for line in lines if line.startswith("timing ")]
+    paper, ran = sum(f[0] + f[2] for f in found), sum(f[1] + f[3] for f in found)
+    same = found and all(f[0] == f[1] and f[2] == f[3] for f in found)
+    return [f"{len(found)} timing parameters, as given and doubled (cycles)", str(paper), str(ran), f"{ran / paper:.3f}", "each equal",
+            "yes" if same else "NO"]
 
 
 def run_seconds(bindir, obj, times):
