@@ -1,6 +1,7 @@
 // Programs above the machine: run by the reference evaluator, without time.
 #include "program.h"
 #include "tpu/eval/evaluate.h"
+#include "tpu/hlo/analysis.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/support/units.h"
 
@@ -68,6 +69,7 @@ class Evaluated : public Program {
 llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& input) {
   auto module = frontend::readProgram(input.bytes, input.name, tool.diagnostics());
   if (!module) return module.takeError();
+  hlo::flattenTuples(*module);
   for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
     if (tool.has(flag))
       return tool.badFlag(

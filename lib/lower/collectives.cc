@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint32_t kNobody = 0xffffffffu;
 constexpr int64_t kMostInputs = 8;             // of one combining kernel
+constexpr int64_t kMostPerWait = 1 << 30;      // bytes that one wait may count, and one transfer move
 constexpr int64_t kRingBytes = 256 * 1024;     // all-reduces from this size on go round the ring
 
 // Position of a device along the axes of a group attribute: value of each axis, major to minor.
@@ -199,6 +200,15 @@ std::vector<int64_t> Lowering::ringOrder(const std::vector<int64_t>& group) cons
 }
 
 void Lowering::exchange(const GroupTable& g, int32_t send, bool one_piece, int32_t slots, int64_t bytes) {
+  // A wait counts the bytes of all peers together.
+  const int64_t peers = g.size - 1;
+  const int64_t most = kMostPerWait / std::max<int64_t>(1, peers) / 4096 * 4096;
+  for (int64_t at = 0; at < bytes; at += most) exchangePart(g, send, one_piece, slots, bytes, at, std::min(most, bytes - at));
+  out_.required_ici_bytes += static_cast<int64_t>(trips_) * peers * bytes;
+}
+
+// Bytes [at, at + part) of every piece.
+void Lowering::exchangePart(const GroupTable& g, int32_t send, bool one_piece, int32_t slots, int64_t bytes, int64_t at, int64_t part) {
   auto word = [&](int w) { return b_.pseudo(llo::PseudoKind::kDeviceWord, w); };
   auto reg = [](llo::S s) { return llo::Scalar{true, s.id, 0}; };
   auto imm = [](int64_t v) { return llo::Scalar{false, 0, v}; };
@@ -206,33 +216,31 @@ void Lowering::exchange(const GroupTable& g, int32_t send, bool one_piece, int32
   int64_t peers = g.size - 1;
   for (int64_t j = 0; j < peers; ++j) b_.semSignal(reg(word(g.peer_words[j])), g.ready_sem, imm(1));
   if (peers) b_.semWait(g.ready_sem, imm(peers));
-  for (int64_t j = 0; j < peers; ++j) {
+  auto transfer = [&](llo::S piece) {
     llo::Dma d;
     d.src.index = send;
-    if (!one_piece) d.src.regs.push_back(b_.s(isa::Opcode::smul, {word(g.peer_ranks[j]), bytes}).id);
+    d.src.offset = d.dst.offset = at;
+    if (!one_piece) d.src.regs.push_back(piece.id);
     d.dst.index = slots;
     d.dst.regs.push_back(own.id);
-    d.run = bytes;
+    d.run = part;
+    return d;
+  };
+  for (int64_t j = 0; j < peers; ++j) {
+    llo::Dma d = transfer(one_piece ? own : b_.s(isa::Opcode::smul, {word(g.peer_ranks[j]), bytes}));
     d.remote = true;
     d.device = reg(word(g.peer_words[j]));
     d.src_sem = g.send_sem;
     d.dst_sem = g.recv_sem;
     b_.dma(std::move(d));
   }
-  llo::Dma d;
-  d.src.index = send;
-  if (!one_piece) d.src.regs.push_back(own.id);
-  d.dst.index = slots;
-  d.dst.regs.push_back(own.id);
-  d.run = bytes;
+  llo::Dma d = transfer(own);
   d.dst_sem = local_sem_;
   b_.dma(std::move(d));
-  b_.semWait(local_sem_, imm(bytes));
-  for (int64_t j = 0; j < peers; ++j) {
-    b_.semWait(g.recv_sem, imm(bytes));
-    b_.semWait(g.send_sem, imm(bytes));
-  }
-  out_.required_ici_bytes += static_cast<int64_t>(trips_) * peers * bytes;
+  b_.semWait(local_sem_, imm(part));
+  // The transfers take different ways and may end in any order: one wait covers them all.
+  if (peers) b_.semWait(g.recv_sem, imm(peers * part));
+  if (peers) b_.semWait(g.send_sem, imm(peers * part));
 }
 
 // dst = slot 0 op slot 1 op ... in group order, by kernels of at most kMostInputs inputs.
@@ -451,22 +459,28 @@ llvm::Error Lowering::lowerPermute(hlo::OpId id) {
     int64_t bytes = out_.buffers[out].bytes;
     llo::S to = b_.pseudo(llo::PseudoKind::kDeviceWord, target_word), from = b_.pseudo(llo::PseudoKind::kDeviceWord, source_word);
     llo::P sends = b_.p(isa::Opcode::scmp_ne, {to, -1}), receives = b_.p(isa::Opcode::scmp_ne, {from, -1});
+    auto waitFor = [&](int sem) {
+      for (int64_t at = 0; at < bytes; at += kMostPerWait) b_.semWait(sem, {false, 0, std::min(kMostPerWait, bytes - at)});
+    };
     llvm::Error err = llvm::Error::success();
     b_.ifThen(receives, [&] { b_.semSignal(reg(from), ready, {false, 0, 1}); });
     b_.ifThen(sends, [&] {
       b_.semWait(ready, {false, 0, 1});
-      llo::Dma d;
-      d.src.index = *src;
-      d.dst.index = out;
-      d.run = bytes;
-      d.remote = true;
-      d.device = reg(to);
-      d.src_sem = sent;
-      d.dst_sem = recv;
-      b_.dma(std::move(d));
-      b_.semWait(sent, {false, 0, bytes});
+      for (int64_t at = 0; at < bytes; at += kMostPerWait) {
+        llo::Dma d;
+        d.src.index = *src;
+        d.dst.index = out;
+        d.src.offset = d.dst.offset = at;
+        d.run = std::min(kMostPerWait, bytes - at);
+        d.remote = true;
+        d.device = reg(to);
+        d.src_sem = sent;
+        d.dst_sem = recv;
+        b_.dma(std::move(d));
+      }
+      waitFor(sent);
     });
-    b_.ifElse(receives, [&] { b_.semWait(recv, {false, 0, bytes}); },
+    b_.ifElse(receives, [&] { waitFor(recv); },
               [&] {
                 if (anyone_missing) err = fillBuffer(out, dims, 0);
               });

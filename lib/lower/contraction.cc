@@ -112,6 +112,11 @@ llvm::Error Lowering::lowerDot(hlo::OpId id) {
   bool same = !ot.dims.empty() && sameBytes(ot.element, out_dims, ot.dims);
   int32_t out = same ? resultBuffer(result, ot.dims) : tempBuffer(ot.element, out_dims);
   uint32_t slot = internLoc(locOf(id));
+  if (spec.k == 0) {
+    if (auto err = fillBuffer(out, same ? ot.dims : out_dims, 0)) return err;
+    addForm(result, out, same ? ot.dims : out_dims);
+    return llvm::Error::success();
+  }
   if (common == ElementType::kS32) {
     ReduceSpec sum;
     sum.producer.shape = {spec.batch, spec.m, spec.k, spec.n};

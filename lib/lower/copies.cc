@@ -37,6 +37,7 @@ ElementType Lowering::wideType(ElementType type) const {
 }
 
 llvm::Error Lowering::convertBuffer(int32_t src, int32_t dst, llvm::ArrayRef<int64_t> dims) {
+  if (product(dims) == 0) return llvm::Error::success();
   LoopSpec spec;
   spec.shape.assign(dims.begin(), dims.end());
   ElementType from = out_.buffers[src].element, to = out_.buffers[dst].element;
@@ -226,6 +227,7 @@ llvm::Error Lowering::copyBox(llvm::ArrayRef<int64_t> counts, const CopySide& sr
 
 llvm::Error Lowering::relayout(int32_t src, llvm::ArrayRef<int64_t> src_dims, int32_t dst, llvm::ArrayRef<int64_t> dst_dims) {
   ElementType type = out_.buffers[src].element;
+  if (product(dst_dims) == 0) return llvm::Error::success();
   if (sameBytes(type, src_dims, dst_dims) && !out_.buffers[src].layout.dense && !out_.buffers[dst].layout.dense) {
     flatCopy(src, dst, out_.buffers[dst].bytes);
     return llvm::Error::success();

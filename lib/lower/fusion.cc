@@ -32,7 +32,10 @@ ExprNode Lowering::opNode(hlo::OpId id, llvm::ArrayRef<int> args) {
   n.op = op.opcode;
   n.type = typeOf(op.results[0]).element;
   n.args.assign(args.begin(), args.end());
-  if (op.opcode == HloOp::compare) n.detail = m_.getString(id, AttrKey::comparison_direction).str();
+  if (op.opcode == HloOp::compare) {
+    n.detail = m_.getString(id, AttrKey::comparison_direction).str();
+    if (m_.getString(id, AttrKey::compare_type) == "TOTALORDER") n.detail += ",TOTALORDER";
+  }
   if (op.opcode == HloOp::reduce_precision)
     n.detail = std::to_string(m_.getInt(id, AttrKey::exponent_bits)) + "," + std::to_string(m_.getInt(id, AttrKey::mantissa_bits));
   return n;
@@ -45,7 +48,7 @@ bool Lowering::fusable(hlo::OpId id) const {
   if (t.kind != hlo::TypeKind::kTensor) return false;
   if (op.opcode == HloOp::constant || op.opcode == HloOp::iota) return true;
   if (op.opcode == HloOp::broadcast_in_dim) return ascending(m_.getInts(id, AttrKey::broadcast_dimensions));
-  if (!hlo::hasTrait(op.opcode, hlo::kElementwise)) return false;
+  if (!hlo::hasTrait(op.opcode, hlo::kElementwise) && op.opcode != HloOp::bitcast_convert) return false;
   llvm::SmallVector<ElementType, 3> types;
   for (hlo::ValueId v : op.operands) types.push_back(typeOf(v).element);
   ExprNode n;
@@ -281,23 +284,47 @@ llvm::Expected<std::vector<int>> Lowering::regionExpr(hlo::RegionId region, std:
   return std::vector<int>();
 }
 
+// Nothing to fold: the init values themselves.
+llvm::Error Lowering::lowerEmptyReduce(hlo::OpId id) {
+  const hlo::Op& op = m_.op(id);
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    Dims dims(typeOf(op.results[i]).dims.begin(), typeOf(op.results[i]).dims.end());
+    Cluster c;
+    c.spec.shape = dims;
+    c.slots.push_back(internLoc(locOf(id)));
+    auto node = clusterNode(c, op.operands[op.results.size() + i], {});
+    if (!node) return node.takeError();
+    c.spec.outputs.push_back(*node);
+    auto inputs = clusterInputs(c);
+    if (!inputs) return inputs.takeError();
+    auto kernel = loopKernel(c.spec, "fill");
+    if (!kernel) return kernel.takeError();
+    int32_t out = resultBuffer(op.results[i], dims);
+    inputs->push_back(out);
+    callKernel(*kernel, *inputs, c.slots);
+    addForm(op.results[i], out, dims);
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Lowering::lowerReduce(hlo::OpId id) {
   const hlo::Op& op = m_.op(id);
   size_t n = op.operands.size() / 2;
   ReduceSpec spec;
   Cluster c;
   Dims dims(typeOf(op.operands[0]).dims.begin(), typeOf(op.operands[0]).dims.end());
+  if (typeOf(op.operands[0]).numElements() == 0) return lowerEmptyReduce(id);
   c.spec.shape = dims;
   c.slots.push_back(internLoc(locOf(id)));
   for (size_t i = 0; i < n; ++i) {
     auto node = clusterNode(c, op.operands[i], dims);
     if (!node) return node.takeError();
     c.spec.outputs.push_back(*node);
-    auto init = splatBytes(op.operands[n + i]);
-    if (!init) return refuse(id, "its init value is not a constant");
     uint64_t bits = 0;
-    for (size_t k = 0; k < init->size() && k < 8; ++k) bits |= static_cast<uint64_t>((*init)[k]) << (8 * k);
+    auto init = splatBytes(op.operands[n + i]);
+    for (size_t k = 0; init && k < init->size() && k < 8; ++k) bits |= static_cast<uint64_t>((*init)[k]) << (8 * k);
     spec.init_bits.push_back(bits);
+    spec.init_inputs.push_back(init ? -1 : clusterInput(c, op.operands[n + i], {}));
   }
   spec.producer = c.spec;
   spec.reduced.assign(dims.size(), false);

@@ -1,5 +1,7 @@
 // The walk over the program: what each op becomes.
 #include "lowering.h"
+
+#include "decompose.h"
 #include "tpu/hlo/analysis.h"
 
 namespace tpu::lower {
@@ -11,6 +13,15 @@ llvm::Error Lowering::refuse(hlo::OpId id, const llvm::Twine& why) {
   return fail(Code::kLowerOp, locOf(id), "'" + hlo::opInfo(m_.op(id).opcode).name + "' is not lowered to the machine" + (tail.empty() ? "" : ": " + tail));
 }
 
+// Ops that only make arrays without elements need no code. Control flow does: its regions may do more.
+bool Lowering::isEmpty(hlo::OpId id) const {
+  const hlo::Op& op = m_.op(id);
+  if (op.results.empty() || hlo::hasTrait(op.opcode, hlo::kControl)) return false;
+  return llvm::all_of(op.results, [&](hlo::ValueId v) {
+    return typeOf(v).kind == hlo::TypeKind::kTensor && typeOf(v).numElements() == 0;
+  });
+}
+
 llvm::Error Lowering::lowerOp(hlo::OpId id) {
   const hlo::Op& op = m_.op(id);
   for (hlo::ValueId v : op.results)
@@ -19,6 +30,10 @@ llvm::Error Lowering::lowerOp(hlo::OpId id) {
   b_.setOp(static_cast<uint32_t>(out_.driver.op_locs.size()));
   out_.driver.op_locs.push_back(internLoc(locOf(id)));
   if (!op.results.empty() && root(op.results[0]) != op.results[0]) return llvm::Error::success();  // a view
+  if (isEmpty(id)) {
+    for (hlo::ValueId v : op.results) addForm(v, resultBuffer(v, typeOf(v).dims), typeOf(v).dims);
+    return llvm::Error::success();
+  }
   if (driverScalar(id)) return lowerDriverScalar(id);
   if (fusable(id)) {
     // Joined to another kernel, or rebuilt where it is read.
@@ -88,6 +103,7 @@ llvm::Expected<llo::Module> lower(hlo::Module module, const target::Target& targ
   if (module.stage == hlo::Stage::kHlo && module.num_partitions > 1)
     return fail(Code::kLowerStage, module.source_file, "the program asks for " + llvm::Twine(module.num_partitions) + " partitions and is not partitioned; tpu-partition makes the stage that tpu-lower reads");
   if (auto err = hlo::inlineCalls(module, /*composites=*/true)) return err;
+  decompose(module);
   hlo::eliminateDeadCode(module);
   Lowering lowering(module, target, options, sink);
   return lowering.run();

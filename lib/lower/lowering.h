@@ -111,6 +111,7 @@ class Lowering {
   // ---- regions and ops
   llvm::Error lowerRegion(hlo::RegionId region, std::vector<hlo::ValueId>* results);
   llvm::Error lowerOp(hlo::OpId op);
+  bool isEmpty(hlo::OpId op) const;
   llvm::Error refuse(hlo::OpId op, const llvm::Twine& why = "");
 
   // ---- fusion.cc
@@ -122,6 +123,7 @@ class Lowering {
   llvm::Expected<std::vector<int32_t>> clusterInputs(const Cluster& c);
   llvm::Error lowerElementwise(hlo::OpId op);
   llvm::Error lowerReduce(hlo::OpId op);
+  llvm::Error lowerEmptyReduce(hlo::OpId op);
   llvm::Error lowerConstant(hlo::OpId op);
   llvm::Expected<std::vector<int>> regionExpr(hlo::RegionId region, std::vector<ExprNode>& nodes);
   ExprNode opNode(hlo::OpId op, llvm::ArrayRef<int> args);
@@ -168,6 +170,7 @@ class Lowering {
   llvm::Error lowerPermute(hlo::OpId op);
   /// Sends piece (rank of peer) of `send` (n pieces of `bytes`, or the one piece to all) to slot (own rank) of `slots` on each peer.
   void exchange(const GroupTable& g, int32_t send, bool one_piece, int32_t slots, int64_t bytes);
+  void exchangePart(const GroupTable& g, int32_t send, bool one_piece, int32_t slots, int64_t bytes, int64_t at, int64_t part);
   llvm::Error combineSlots(hlo::OpId op, hlo::RegionId region, int32_t slots, int64_t n, ElementType type,
                            llvm::ArrayRef<int64_t> dims, int32_t dst);
   llvm::Error unstack(int32_t slots, int64_t n, llvm::ArrayRef<int64_t> piece, int32_t out, llvm::ArrayRef<int64_t> dims, int64_t axis, llvm::StringRef loc);

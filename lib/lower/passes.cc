@@ -1,5 +1,6 @@
 #include "tpu/lower/passes.h"
 
+#include "decompose.h"
 #include "fold_transposes.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/hlo/analysis.h"
@@ -38,6 +39,12 @@ llvm::Error inlineAll(State& s) {
   return llvm::Error::success();
 }
 
+llvm::Error decomposeAll(State& s) {
+  decompose(s.hlo);
+  hlo::eliminateDeadCode(s.hlo);
+  return llvm::Error::success();
+}
+
 llvm::Error foldAll(State& s) {
   foldTransposes(s.hlo);
   return llvm::Error::success();
@@ -55,6 +62,7 @@ llvm::Error lowerAll(State& s) {
 constexpr Pass<State> kPasses[] = {
     {"import", "read the program, settle the target", import},
     {"inline", "put called functions and composites in their callers, drop dead code", inlineAll},
+    {"decompose", "rewrite ops that have no emitter as ops that have", decomposeAll},
     {"fold-transposes", "make products in the order of dimensions in which they are wanted", foldAll},
     {"lower", "choose buffers, kernels and the driver", lowerAll},
 };

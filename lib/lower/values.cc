@@ -235,6 +235,11 @@ llvm::Expected<int32_t> Lowering::form(hlo::ValueId v, llvm::ArrayRef<int64_t> d
     return -1;
   };
   if (int32_t id = find(); id >= 0) return id;
+  if (typeOf(v).numElements() == 0) {
+    int32_t nothing = tempBuffer(type, dims);
+    addForm(r, nothing, dims);
+    return nothing;
+  }
   if (forms_[r.v].empty() && scalars_[r.v] < 0) {
     hlo::OpId def = m_.value(r).def;
     if (!def.valid() || !fusable(def))
@@ -269,8 +274,15 @@ llvm::Expected<int32_t> Lowering::scalar(hlo::ValueId v) {
   }
   assert(!forms_[r.v].empty() && "a scalar without a buffer");
   int32_t word = scalarBuffer(typeOf(v).element);
+  Form from = forms_[r.v].front();
+  if (isa::packingOf(typeOf(v).element) > 1 && !isFloat(typeOf(v).element)) {
+    // The rest of a packed element's word means nothing; a scalar's word is whole.
+    auto wide = widen(from.buffer, from.dims);
+    if (!wide) return wide.takeError();
+    from.buffer = *wide;
+  }
   llo::Dma d;
-  d.src.index = forms_[r.v].front().buffer;
+  d.src.index = from.buffer;
   d.dst.index = word;
   d.run = 4;
   d.dst_sem = local_sem_;

@@ -43,6 +43,7 @@ void dissolveNamed(hlo::Module& m, hlo::RegionId r, std::vector<ValueId>& map, b
 
 llvm::Error inlineAll(hlo::Module& m, Context&) {
   if (llvm::Error e = hlo::inlineCalls(m, true)) return e;
+  hlo::flattenTuples(m);
   std::vector<ValueId> map;
   bool any = false;
   dissolveNamed(m, m.func(m.entry).body, map, any);

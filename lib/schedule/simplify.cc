@@ -28,6 +28,7 @@ class Simplifier {
     for (Block& b : func_.blocks) {
       for (Insn& i : b.code) visit(i);
     }
+    for (Block& b : func_.blocks) settleTrips(b);
     removeUnused();
   }
 
@@ -74,6 +75,16 @@ class Simplifier {
     }
     swapConstant(i);
     learn(i);
+  }
+
+  // The register of a loop's trips follows what it copies, as its readers do.
+  void settleTrips(Block& b) {
+    if (b.trip_reg < 0 || !known_[b.trip_reg]) return;
+    const Known& value = *known_[b.trip_reg];
+    if (value.base >= 0 && value.offset == 0) b.trip_reg = value.base;
+    if (value.base >= 0) return;
+    b.trip_reg = -1;
+    b.trip_imm = value.offset;
   }
 
   void foldAddress(Insn& insn, isa::Operand& o) {
@@ -177,6 +188,7 @@ class Simplifier {
       for (Block& b : func_.blocks) {
         for (const Insn& i : b.code) count(i);
         if (b.has_term) count(b.term);
+        if (b.trip_reg >= 0) ++uses[classIndex(isa::RegClass::kScalar)][b.trip_reg];
       }
       for (Block& b : func_.blocks) {
         size_t kept = 0;

@@ -47,6 +47,10 @@ bool dropUnusedFunctions(Module& module);
 /// recursion. Composites are replaced by their decomposition where `composites` is set.
 llvm::Error inlineCalls(Module& module, bool composites = false);
 
+/// Gives the entry an argument and a result for every leaf of its tuples and replaces elements taken out of tuples that
+/// the program builds by what went in. Calls must be inlined. True where anything changed.
+bool flattenTuples(Module& module);
+
 /// Copies the ops of `from` (without its terminator) to the end of `to` or into `sink`, mapping operands
 /// through `map` (indexed by value id, grown as needed; holds from's arguments on entry). Returns the mapped
 /// operands of the terminator.

@@ -30,7 +30,7 @@ struct ExprNode {
   llvm::SmallVector<int, 3> args;        // kOp: nodes; a scalar-shaped operand is just a node
   int index = 0;                         // kInput: which input; kIota: which dimension
   uint64_t bits = 0;                     // kConstant: the value in host layout (hostBytes(type) low bytes)
-  std::string detail;                    // compare: "LT" ...; reduce_precision: "8,7"
+  std::string detail;                    // compare: "LT" ... or "LT,TOTALORDER"; reduce_precision: "8,7"
   uint32_t op_slot = 0;                  // source op, for locations
 };
 struct InputSpec {
@@ -52,6 +52,7 @@ struct ReduceSpec {
   std::vector<ExprNode> combiner;      // inputs: acc_0..acc_n-1, x_0..x_n-1
   std::vector<int> combined;           // nodes of the combiner: new accumulators
   std::vector<uint64_t> init_bits;     // per value: constant init in host layout
+  std::vector<int> init_inputs;        // per value: the scalar input that is the init, -1: init_bits; empty: all constant
   /// Results have the shape with reduced dims kept as 1. 16-bit float sums, products and so on accumulate in f32 and round once.
 };
 

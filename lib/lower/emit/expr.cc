@@ -185,8 +185,13 @@ B compareUnsigned(llvm::StringRef direction, I a, I b) {
   if (direction == "GE") return geu(a, b);
   return compareSigned(direction, a, b);
 }
-B compare(Vec& e, llvm::StringRef direction, Val a, Val b, ElementType t) {
+// Floats in total order compare as integers once the magnitude bits of negative ones are flipped.
+I orderKey(F x) { return asI(x) ^ (sra(asI(x), 31u) & 0x7fffffffu); }
+
+B compare(Vec& e, llvm::StringRef detail, Val a, Val b, ElementType t) {
   const V x = asVector(e, a), y = asVector(e, b);
+  const auto [direction, kind] = detail.split(',');
+  if (isFloat(t) && kind == "TOTALORDER") return compareSigned(direction, orderKey({&e, x}), orderKey({&e, y}));
   if (isFloat(t)) return compareSigned(direction, F{&e, x}, F{&e, y});
   if (isSigned(t)) return compareSigned(direction, I{&e, x}, I{&e, y});
   return compareUnsigned(direction, I{&e, x}, I{&e, y});
@@ -288,7 +293,8 @@ Val applyOp(Vec& e, const ExprNode& n, llvm::ArrayRef<Val> args, llvm::ArrayRef<
   };
   switch (n.op) {
     case Opcode::convert: return convert(e, args[0], types[0], t, wide);
-    case Opcode::compare: return Val::of(compare(e, llvm::StringRef(n.detail).split(',').first, args[0], args[1], types[0]).m);
+    case Opcode::bitcast_convert: return args[0];
+    case Opcode::compare: return Val::of(compare(e, n.detail, args[0], args[1], types[0]).m);
     case Opcode::select: return selectValue(e, args[0], args[1], args[2], t);
     case Opcode::clamp: return clampValue(e, args[0], args[1], args[2], t);
     case Opcode::is_finite: return Val::of(lt(abs(F{&e, asVector(e, args[0])}), std::bit_cast<float>(0x7f800000u)).m);

@@ -88,6 +88,13 @@ S KernelBody::globalIndex(const UnitAt& at, int axis) {
   return constant ? b.s(Opcode::sadd, {s, constant}) : s;
 }
 
+bool looksAtWholeRegisters(const LoopSpec& spec) {
+  return std::any_of(spec.nodes.begin(), spec.nodes.end(), [](const ExprNode& n) {
+    if (n.kind != ExprNode::kOp) return false;
+    return isFloat(n.type) ? n.op == hlo::Opcode::remainder : n.op == hlo::Opcode::power;
+  });
+}
+
 UnitEvaluator::UnitEvaluator(Vec& e, KernelBody& body, const LoopSpec& spec, const SpaceMap& map, const UnitAt& at)
     : e_(e), body_(body), spec_(spec), map_(map), at_(at) {
   size_t array = 0;
@@ -99,14 +106,32 @@ UnitEvaluator::UnitEvaluator(Vec& e, KernelBody& body, const LoopSpec& spec, con
     loaders_.push_back(std::make_unique<UnitLoader>(e, body.space(), body.space().arrays[array], at.spots[array]));
     ++array;
   }
+  joint_ = looksAtWholeRegisters(spec);
+}
+
+std::optional<M> UnitEvaluator::inside(int j, llvm::function_ref<bool(const Axis&)> wanted) {
+  const TileSpace& s = body_.space();
+  std::optional<M> all;
+  const auto require = [&](B x) { all = all ? (B{&e_, *all} & x).m : x.m; };
+  const Axis &row = s.axes[s.rowAxis()], &col = s.axes[s.colAxis()];
+  if (wanted(col) && col.blocks() * col.block * s.H * kLanes != s.cols) require(lt(colIndex(j), static_cast<uint32_t>(s.cols)));
+  const int64_t padded_rows = s.word_tile_rows < 8 ? s.word_tile_rows : row.blocks() * row.block * s.K * 8;
+  if (wanted(row) && padded_rows != s.rows) require(lt(rowIndex(j), static_cast<uint32_t>(s.rows)));
+  for (int i = 0; i < s.rowAxis(); ++i)
+    if (wanted(s.axes[i]) && s.axes[i].blocks() * s.axes[i].block != s.axes[i].size)
+      require(lt(I{&e_, e_.splat(body_.globalIndex(at_, i))}, static_cast<uint32_t>(s.axes[i].size)));
+  return all;
 }
 
 std::vector<Val> UnitEvaluator::evaluateRegister(int j, bool wide) {
-  return evaluate(e_, spec_.nodes, spec_.outputs, wide, [&](const ExprNode& n) {
+  if (joint_) e_.existing = inside(j, [](const Axis&) { return true; });
+  std::vector<Val> out = evaluate(e_, spec_.nodes, spec_.outputs, wide, [&](const ExprNode& n) {
     if (n.kind == ExprNode::kIota) return iota(n, j);
     if (spec_.inputs[n.index].scalar) return Val::of(extractLow(e_, n.type, e_.splatParam(paramWord(spec_, n.index))));
     return Val::of(loaders_[n.index]->load(j));
   });
+  e_.existing.reset();
+  return out;
 }
 
 I UnitEvaluator::rowIndex(int j) {

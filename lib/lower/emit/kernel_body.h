@@ -52,6 +52,8 @@ class UnitEvaluator {
   /// Row and column number of every element of register j, as 32-bit integers.
   I rowIndex(int j);
   I colIndex(int j);
+  /// The elements of register j that lie inside the array along the axes that `wanted` takes; none where all do.
+  std::optional<M> inside(int j, llvm::function_ref<bool(const Axis&)> wanted);
 
  private:
   Val iota(const ExprNode& n, int j);
@@ -61,8 +63,11 @@ class UnitEvaluator {
   const SpaceMap& map_;
   const UnitAt& at_;
   std::vector<std::unique_ptr<UnitLoader>> loaders_;  // per input
+  bool joint_ = false;  // some node looks at all elements of a register at once
 };
 
+/// Whether the code of some op runs as long as the worst element of a register needs, padding left out.
+bool looksAtWholeRegisters(const LoopSpec& spec);
 /// Parameters of inputs, and of outputs where wanted.
 void addParams(llo::Kernel& kernel, const LoopSpec& spec, bool outputs);
 /// The first parameter word of an input.

@@ -60,7 +60,7 @@ llvm::Expected<llo::Kernel> emitLoop(const LoopSpec& spec, const target::Chip& c
     return kernel;
   }
   SpaceMap map;
-  TileSpace space = isFlat(spec) ? makeFlatSpace(spec) : makeSpace(spec, {}, &map);
+  TileSpace space = isFlat(spec) && !looksAtWholeRegisters(spec) ? makeFlatSpace(spec) : makeSpace(spec, {}, &map);
   const int unroll = unrollFor(spec, chip, space.registers());
   if (llvm::Error error = fitBlocks(space, chip, unroll, 0, name)) return error;
   space.buildPipeline(kernel);

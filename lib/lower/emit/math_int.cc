@@ -43,12 +43,9 @@ I integerPower(I a, I b, bool is_signed) {
   Vec& e = *a.e;
   llo::CodeBuilder& code = e.code();
   // Square and multiply; the number of steps is that of the largest exponent in the register.
-  F bits = fromS32(32u - clz(b));
-  if (is_signed) bits = select(lt(b, 0u), 1.0f, bits);
-  F most{&e, e.xlu(Opcode::vmax_xlane_f32, bits.v)};
-  for (int n : {4, 2, 1}) most = max(most, F{&e, e.withImm(Opcode::vrot_sublane, most.v, n)});
-  code.emit(Opcode::vtos, {toS32(most).v});
-  const S steps = code.s(Opcode::spop, {});
+  I bits = 32u - clz(b);
+  if (is_signed) bits = select(lt(b, 0u), 1u, bits);
+  const S steps = e.largest(bits.v);
   const V result = code.v(Opcode::vmov, {e.bits(1)}), square = code.v(Opcode::vmov, {a.v}), left = code.v(Opcode::vmov, {b.v});
   code.loop(steps, [&](S) {
     const I r{&e, result}, s{&e, square}, l{&e, left};

@@ -88,11 +88,7 @@ F remainder(F x, F y) {
   };
   const I first = modulo(mx);
   const I distance = smax(ex - ey, 0u);
-  // The largest distance of the register, as a scalar.
-  F far{&e, e.xlu(Opcode::vmax_xlane_f32, fromS32(distance).v)};
-  for (int n : {4, 2, 1}) far = max(far, F{&e, e.withImm(Opcode::vrot_sublane, far.v, n)});
-  b.emit(Opcode::vtos, {toS32(far).v});
-  const S steps = b.s(Opcode::sshr, {b.s(Opcode::sadd, {b.s(Opcode::spop, {}), 7}), 3});
+  const S steps = b.s(Opcode::sshr, {b.s(Opcode::sadd, {e.largest(distance.v), 7}), 3});
   const V rest = e.unary(Opcode::vmov, first.v), left = e.unary(Opcode::vmov, distance.v);
   b.loop(steps, [&](S) {
     const I now = smin(I{&e, left}, 8u);

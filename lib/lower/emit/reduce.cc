@@ -5,6 +5,7 @@
 // into one register, where rows are reduced all row tiles of a column do. Between grid steps accumulators stand in scratch.
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "kernel_body.h"
 #include "tpu/isa/layout.h"
@@ -16,13 +17,16 @@ namespace {
 
 using Values = llvm::SmallVector<Val, 2>;  // one per reduced value
 
-// The value that changes nothing, for combiners of a single known op; init otherwise, which programs choose so.
-uint64_t identityBits(const ReduceSpec& spec, size_t value, ElementType type) {
+// The value that changes nothing, for a result that one known op folds; none otherwise: there init counts as such, which
+// programs choose so.
+std::optional<uint64_t> identityBits(const ReduceSpec& spec, size_t value, ElementType type) {
   const ExprNode& n = spec.combiner[spec.combined[value]];
-  const bool simple = spec.combined.size() == 1 && n.kind == ExprNode::kOp && n.args.size() == 2 &&
-                      spec.combiner[n.args[0]].kind == ExprNode::kInput && spec.combiner[n.args[1]].kind == ExprNode::kInput;
-  const uint64_t init = spec.init_bits[value];
-  if (!simple) return init;
+  const int values = static_cast<int>(spec.combined.size()), own = static_cast<int>(value);
+  if (n.kind != ExprNode::kOp || n.args.size() != 2) return std::nullopt;
+  const ExprNode &a = spec.combiner[n.args[0]], &b = spec.combiner[n.args[1]];
+  if (a.kind != ExprNode::kInput || b.kind != ExprNode::kInput || std::min(a.index, b.index) != own ||
+      std::max(a.index, b.index) != own + values)
+    return std::nullopt;
   const int bits = type == ElementType::kPred ? 8 : elementBits(type);
   const uint64_t ones = bits >= 64 ? ~0ull : (1ull << bits) - 1;
   const uint64_t top = 1ull << (bits - 1);
@@ -39,7 +43,7 @@ uint64_t identityBits(const ReduceSpec& spec, size_t value, ElementType type) {
       if (pred) return 1;
       if (isUnsigned(type)) return ones;
       return type == ElementType::kF32 ? 0x7f800000u : type == ElementType::kBF16 ? 0x7f80u : top - 1;
-    default: return init;
+    default: return std::nullopt;
   }
 }
 
@@ -59,8 +63,10 @@ class Reducer {
   void body();
   Values combine(const Values& a, const Values& b);
   Values identities();
+  Val init(size_t v);
+  bool constantInit(size_t v) const;
+  bool initCounts() const;
   void foldGroup(std::vector<Values>& acc, llvm::ArrayRef<UnitAt> units);
-  std::vector<M> masks(UnitEvaluator& unit, const UnitAt& at, int j);
   void finish(std::vector<Values>& acc, const UnitAt& at);
   Values foldLanes(Values x);
   Values foldSublanes(Values x, int from, int to);
@@ -165,24 +171,27 @@ Values Reducer::combine(const Values& a, const Values& b) {
 
 Values Reducer::identities() {
   Values out;
-  for (size_t v = 0; v < values(); ++v)
-    out.push_back(Val::of(e_->bits(registerBits(typeOf(v), identityBits(spec_, v, typeOf(v))))));
+  for (size_t v = 0; v < values(); ++v) {
+    const std::optional<uint64_t> bits = identityBits(spec_, v, typeOf(v));
+    out.push_back(bits ? Val::of(e_->bits(registerBits(typeOf(v), *bits))) : init(v));
+  }
   return out;
 }
 
-// Elements of register j that lie inside the array along reduced axes; none where all do.
-std::vector<M> Reducer::masks(UnitEvaluator& unit, const UnitAt& at, int j) {
-  std::vector<M> all;
-  const Axis &row = space_.axes[space_.rowAxis()], &col = space_.axes[space_.colAxis()];
-  if (cols_reduced_ && col.blocks() * col.block * space_.H * kLanes != space_.cols)
-    all.push_back(lt(unit.colIndex(j), static_cast<uint32_t>(space_.cols)).m);
-  const int64_t padded_rows = space_.word_tile_rows < 8 ? space_.word_tile_rows : row.blocks() * row.block * space_.K * 8;
-  if (rows_reduced_ && padded_rows != space_.rows)
-    all.push_back(lt(unit.rowIndex(j), static_cast<uint32_t>(space_.rows)).m);
-  for (int i = 0; i < space_.rowAxis(); ++i)
-    if (space_.axes[i].reduced && space_.axes[i].blocks() * space_.axes[i].block != space_.axes[i].size)
-      all.push_back(lt(I{e_, e_->splat(body_->globalIndex(at, i))}, static_cast<uint32_t>(space_.axes[i].size)).m);
-  return all;
+bool Reducer::constantInit(size_t v) const { return spec_.init_inputs.empty() || spec_.init_inputs[v] < 0; }
+
+Val Reducer::init(size_t v) {
+  if (constantInit(v)) return Val::of(e_->bits(registerBits(typeOf(v), spec_.init_bits[v])));
+  return Val::of(extractLow(*e_, typeOf(v), e_->splatParam(paramWord(spec_.producer, spec_.init_inputs[v]))));
+}
+
+// Whether init is more than the value that the accumulators start from.
+bool Reducer::initCounts() const {
+  for (size_t v = 0; v < values(); ++v) {
+    const std::optional<uint64_t> bits = identityBits(spec_, v, typeOf(v));
+    if (bits && (!constantInit(v) || spec_.init_bits[v] != *bits)) return true;
+  }
+  return false;
 }
 
 // Evaluates unrolled units and folds them as a tree, then into the accumulators.
@@ -193,13 +202,10 @@ void Reducer::foldGroup(std::vector<Values>& acc, llvm::ArrayRef<UnitAt> units) 
     for (int j = 0; j < space_.registers(); ++j) {
       std::vector<Val> x = unit.evaluateRegister(j, false);
       Values value(x.begin(), x.end());
-      const std::vector<M> valid = masks(unit, at, j);
-      if (!valid.empty()) {
-        B all{e_, valid[0]};
-        for (size_t i = 1; i < valid.size(); ++i) all = all & B{e_, valid[i]};
+      if (const std::optional<M> valid = unit.inside(j, [](const Axis& a) { return a.reduced; })) {
         const Values none = identities();
         for (size_t v = 0; v < values(); ++v)
-          value[v] = Val::of(e_->select(all.m, asVector(*e_, value[v]), asVector(*e_, none[v])));
+          value[v] = Val::of(e_->select(*valid, asVector(*e_, value[v]), asVector(*e_, none[v])));
       }
       fresh[accOf(j)].push_back(value);
     }
@@ -285,11 +291,10 @@ void Reducer::finish(std::vector<Values>& acc, const UnitAt& at) {
       if (cols_reduced_) x = foldSublanes(x, 4, word_rows);
       if (rows_reduced_) x = foldSublanes(x, word_rows / 2, 1);
     }
-    for (size_t v = 0; v < values(); ++v) {
-      // An init that is not the identity counts once.
-      if (spec_.init_bits[v] != identityBits(spec_, v, typeOf(v))) {
-        x = combine({Val::of(e_->bits(registerBits(typeOf(v), spec_.init_bits[v])))}, x);
-      }
+    if (initCounts()) {
+      Values start;
+      for (size_t v = 0; v < values(); ++v) start.push_back(init(v));
+      x = combine(start, x);
     }
   }
   for (size_t v = 0; v < values(); ++v) {

@@ -54,6 +54,7 @@ std::string specKey(const ReduceSpec& spec) {
   put(os, spec.combiner);
   putList(os, spec.combined);
   putList(os, spec.init_bits);
+  putList(os, spec.init_inputs);
   return text;
 }
 
@@ -81,6 +82,7 @@ bool canEmit(const ExprNode& node, llvm::ArrayRef<ElementType> args) {
   using hlo::Opcode;
   switch (node.op) {
     case Opcode::convert: case Opcode::select: return true;
+    case Opcode::bitcast_convert: return elementBits(node.type) == 32 && elementBits(args[0]) == 32;
     case Opcode::clamp: return is_float || is_int;
     case Opcode::compare: return isComparable(node, args[0]);
     case Opcode::is_finite: return is_pred && isFloat(args[0]);

@@ -31,6 +31,14 @@ void Vec::append(llo::CodeBuilder& to, Opcode op, V d, Sources s) {
   else to.emit(op, {d});
 }
 
+S Vec::largest(V numbers) {
+  V most = unary(Opcode::vcvt_s32_f32, existing ? select(*existing, numbers, bits(0)) : numbers);
+  most = xlu(Opcode::vmax_xlane_f32, most);
+  for (int n : {4, 2, 1}) most = binary(Opcode::vmax_f32, most, withImm(Opcode::vrot_sublane, most, n));
+  body_.emit(Opcode::vtos, {unary(Opcode::vcvt_f32_s32, most)});
+  return body_.s(Opcode::spop, {});
+}
+
 V Vec::plain(Opcode op, Sources s) {
   if (invariant(s.a) && invariant(s.b) && shared_limit_ > 0) {
     auto [it, is_new] = shared_.try_emplace({op, s}, V{});

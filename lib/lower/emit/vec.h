@@ -5,6 +5,7 @@
 // them alone) go to the front of the body and are shared, as long as a fair part of the chip's registers stays free.
 #pragma once
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "tpu/llo/builder.h"
@@ -44,6 +45,11 @@ class Vec {
   V xlu(Opcode op, V a, llo::Arg n) { return xluPop([&](llo::XluUnit u) { body_.emit(op, {u, a, n}); }); }
   V permute(V a, V lanes) { return xluPop([&](llo::XluUnit u) { body_.emit(Opcode::vperm_lane, {u, a, lanes}); }); }
   llo::XluUnit xluUnit() { return units_[next_unit_++ % units_.size()]; }
+
+  /// Elements of the register under computation that exist, where code depends on all of them at once; none: all do.
+  std::optional<M> existing;
+  /// The largest of whole numbers from 0 up to 2^24 over the elements that exist, as a scalar.
+  S largest(V numbers);
 
   /// The word at SMEM parameter `word`, read once; and in all lanes.
   S scalarParam(int word);
