@@ -196,6 +196,74 @@ TEST(Lower, RingAllReduce) {
         "v5e:2x2");
 }
 
+TEST(Lower, BroadcastsInAnyOrderOfDimensions) {
+  for (const char* t : {"f32", "i8"}) {
+    std::string a = std::string("tensor<3x130x4x") + t + ">", b = std::string("tensor<4x1x130x3x2x") + t + ">";
+    check(oneOp("%a: " + a, b, "  %r = stablehlo.broadcast_in_dim %a, dims = [3, 2, 0] : (" + a + ") -> " + b));
+  }
+}
+
+TEST(Lower, Bitcasts) {
+  check("func.func @main(%a: tensor<3x5xf32>, %b: tensor<7x4xi8>, %c: tensor<3x2xbf16>) -> (tensor<3x5xi32>, tensor<3x5x4xui8>, tensor<7xi32>, tensor<3xf32>, tensor<3x2x2xi8>) {\n"
+        "  %0 = stablehlo.bitcast_convert %a : (tensor<3x5xf32>) -> tensor<3x5xi32>\n"
+        "  %1 = stablehlo.bitcast_convert %a : (tensor<3x5xf32>) -> tensor<3x5x4xui8>\n"
+        "  %2 = stablehlo.bitcast_convert %b : (tensor<7x4xi8>) -> tensor<7xi32>\n"
+        "  %3 = stablehlo.bitcast_convert %c : (tensor<3x2xbf16>) -> tensor<3xf32>\n"
+        "  %4 = stablehlo.bitcast_convert %c : (tensor<3x2xbf16>) -> tensor<3x2x2xi8>\n"
+        "  return %0, %1, %2, %3, %4 : tensor<3x5xi32>, tensor<3x5x4xui8>, tensor<7xi32>, tensor<3xf32>, tensor<3x2x2xi8>\n}\n");
+}
+
+TEST(Lower, Tuples) {
+  const std::string t = "tuple<tensor<3xf32>, tensor<7xi32>>", u = "tuple<" + t + ", tensor<7xi32>>";
+  check("func.func private @swap(%t: " + u + ") -> " + t + " {\n"
+        "  %0 = stablehlo.get_tuple_element %t[0] : (" + u + ") -> " + t + "\n"
+        "  %1 = stablehlo.get_tuple_element %0[0] : (" + t + ") -> tensor<3xf32>\n"
+        "  %2 = stablehlo.get_tuple_element %t[1] : (" + u + ") -> tensor<7xi32>\n"
+        "  %3 = stablehlo.add %2, %2 : tensor<7xi32>\n"
+        "  %4 = stablehlo.tuple %1, %3 : " + t + "\n  return %4 : " + t + "\n}\n"
+        "func.func @main(%a: tensor<3xf32>, %b: tensor<7xi32>) -> (tensor<7xi32>, tensor<3xf32>) {\n"
+        "  %0 = stablehlo.tuple %a, %b : " + t + "\n  %1 = stablehlo.tuple %0, %b : " + u + "\n"
+        "  %2 = call @swap(%1) : (" + u + ") -> " + t + "\n"
+        "  %3 = stablehlo.get_tuple_element %2[1] : (" + t + ") -> tensor<7xi32>\n"
+        "  %4 = stablehlo.get_tuple_element %2[0] : (" + t + ") -> tensor<3xf32>\n"
+        "  return %3, %4 : tensor<7xi32>, tensor<3xf32>\n}\n");
+}
+
+TEST(Lower, ArraysWithoutElements) {
+  for (const char* e : {"f32", "i8"}) {
+    const std::string t = e, none = "tensor<0x3x" + t + ">", some = "tensor<2x3x" + t + ">", one = "tensor<" + t + ">", row = "tensor<3x" + t + ">";
+    check("func.func @main(%a: " + none + ", %b: " + some + ", %c: " + one + ", %i: tensor<i32>) -> (" + none + ", " + some + ", tensor<3x0x" + t + ">, " + row +
+          ", " + some + ", tensor<3x3x" + t + ">, " + some + ") {\n"
+          "  %0 = stablehlo.add %a, %a : " + none + "\n"
+          "  %1 = stablehlo.concatenate %0, %b, dim = 0 : (" + none + ", " + some + ") -> " + some + "\n"
+          "  %2 = stablehlo.transpose %0, dims = [1, 0] : (" + none + ") -> tensor<3x0x" + t + ">\n"
+          "  %3 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [0] : (" + none + ", " + one + ") -> " + row + "\n"
+          "  %4 = stablehlo.pad %0, %c, low = [1, 0], high = [1, 0], interior = [0, 0] : (" + none + ", " + one + ") -> " + some + "\n"
+          "  %5 = stablehlo.dot_general %2, %a, contracting_dims = [1] x [0] : (tensor<3x0x" + t + ">, " + none + ") -> tensor<3x3x" + t + ">\n"
+          "  %6 = stablehlo.dynamic_update_slice %b, %a, %i, %i : (" + some + ", " + none + ", tensor<i32>, tensor<i32>) -> " + some + "\n"
+          "  return %0, %1, %2, %3, %4, %5, %6 : " + none + ", " + some + ", tensor<3x0x" + t + ">, " + row + ", " + some + ", tensor<3x3x" + t + ">, " + some + "\n}\n");
+  }
+}
+
+TEST(Lower, ReductionsFromValuesOfTheRun) {
+  check("func.func @main(%a: tensor<9x130xf32>, %c: tensor<f32>, %b: tensor<9x130xi8>, %d: tensor<i8>) -> (tensor<9xf32>, tensor<130xf32>, tensor<i8>, tensor<9xf32>, tensor<9xi8>) {\n"
+        "  %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [1] : (tensor<9x130xf32>, tensor<f32>) -> tensor<9xf32>\n"
+        "  %1 = stablehlo.reduce(%a init: %c) applies stablehlo.maximum across dimensions = [0] : (tensor<9x130xf32>, tensor<f32>) -> tensor<130xf32>\n"
+        "  %2 = stablehlo.reduce(%b init: %d) applies stablehlo.xor across dimensions = [0, 1] : (tensor<9x130xi8>, tensor<i8>) -> tensor<i8>\n"
+        "  %3:2 = stablehlo.reduce(%a init: %c), (%b init: %d) across dimensions = [1] : (tensor<9x130xf32>, tensor<9x130xi8>, tensor<f32>, tensor<i8>) -> (tensor<9xf32>, tensor<9xi8>)\n"
+        "   reducer(%p: tensor<f32>, %q: tensor<f32>) (%x: tensor<i8>, %y: tensor<i8>) {\n"
+        "    %s = stablehlo.add %p, %q : tensor<f32>\n    %t = stablehlo.add %x, %y : tensor<i8>\n    stablehlo.return %s, %t : tensor<f32>, tensor<i8>\n  }\n"
+        "  return %0, %1, %2, %3#0, %3#1 : tensor<9xf32>, tensor<130xf32>, tensor<i8>, tensor<9xf32>, tensor<9xi8>\n}\n");
+}
+
+TEST(Lower, TotalOrderAndRemainders) {
+  check("func.func @main(%a: tensor<5x7xf32>, %b: tensor<5x7xf32>) -> (tensor<5x7xi1>, tensor<5x7xf32>) {\n"
+        "  %z = stablehlo.constant dense<0.0> : tensor<5x7xf32>\n  %n = stablehlo.negate %z : tensor<5x7xf32>\n"
+        "  %0 = stablehlo.compare LT, %n, %z, TOTALORDER : (tensor<5x7xf32>, tensor<5x7xf32>) -> tensor<5x7xi1>\n"
+        "  %1 = stablehlo.remainder %a, %b : tensor<5x7xf32>\n"
+        "  return %0, %1 : tensor<5x7xi1>, tensor<5x7xf32>\n}\n");
+}
+
 TEST(Lower, RefusalsNameOpAndPlace) {
   CollectSink sink;
   auto module = frontend::readProgram(oneOp("%a: tensor<8xf32>", "tensor<8xf32>", "  %r = \"stablehlo.sort\"(%a) ({\n ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
