@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tpu/support/diagnostics.h"
+#include "tpu/support/parallel.h"
 
 namespace tpu::emulate {
 namespace {
@@ -157,9 +158,9 @@ void loadDevices(const Machine& machine, Chips& chips, llvm::ArrayRef<HostTensor
   const isa::Program& program = *machine.program;
   for (int64_t device = 0; device < program.devices; ++device)
     loadIdentity(machine, *chips[static_cast<size_t>(machine.chip_of[static_cast<size_t>(device)])], device);
-  for (size_t a = 0; a < args.size(); ++a) {
+  parallelFor(args.size(), [&](size_t a) {
     const SignaturePort& port = program.args[a];
-    if (machine.mode == Mode::kTiming && port.space != isa::Space::kSmem) continue;
+    if (machine.mode == Mode::kTiming && port.space != isa::Space::kSmem) return;
     std::map<std::vector<int64_t>, std::vector<int64_t>> holders;  // shard -> devices
     for (int64_t device = 0; device < program.devices; ++device) {
       const Index shard = shardOf(port, device);
@@ -187,7 +188,7 @@ void loadDevices(const Machine& machine, Chips& chips, llvm::ArrayRef<HostTensor
               shadow ? shadow + port.address : nullptr);
       }
     }
-  }
+  });
 }
 
 namespace {

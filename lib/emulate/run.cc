@@ -72,14 +72,17 @@ class Runner {
     machine_.hbm_bytes = hbmExtent(chip);
     for (int32_t c = 0; c < machine_.target.numChips(); ++c)
       chips_.push_back(std::make_unique<ChipSim>(machine_, c));
+    std::vector<std::vector<int64_t>> devices(chips_.size());  // of each chip
     for (int64_t d = 0; d < program_.devices; ++d) {
       const int64_t place = program_.device_order.empty() ? d : program_.device_order[static_cast<size_t>(d)];
-      const auto c = static_cast<int32_t>(place / chip.devicesPerChip());
-      machine_.chip_of.push_back(c);
-      machine_.core_of.push_back(static_cast<int32_t>(chips_[static_cast<size_t>(c)]->cores.size()));
-      Core& core = chips_[static_cast<size_t>(c)]->addCore(d);
-      core.pending = options_.start_skew ? startOf(d) : 0;
+      const int64_t c = place / chip.devicesPerChip();
+      machine_.chip_of.push_back(static_cast<int32_t>(c));
+      machine_.core_of.push_back(static_cast<int32_t>(devices[static_cast<size_t>(c)].size()));
+      devices[static_cast<size_t>(c)].push_back(d);
     }
+    parallelFor(chips_.size(), [&](size_t c) {
+      for (const int64_t d : devices[c]) chips_[c]->addCore(d).pending = options_.start_skew ? startOf(d) : 0;
+    });
     return checkPlaces();
   }
 
