@@ -3,6 +3,7 @@
 #include "tpu/eval/evaluate.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/frontend/frontend.h"
+#include "tpu/sharding/shard.h"
 #include "tpu/support/units.h"
 
 namespace tpu::run {
@@ -22,10 +23,17 @@ class Evaluated : public Program {
   const Signature& signature() const override { return signature_; }
   std::string precision() const override { return "highest"; }
 
-  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool) override {
+  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) override {
     auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics());
-    if (results && tool.report()) writeReport(*tool.report());
+    if (results && tool.report() && record == Record::kAsAsked) writeReport(*tool.report());
     return results;
+  }
+
+  std::optional<int64_t> ownerOf(size_t result, int64_t element) const override {
+    const hlo::Func& entry = module_.func(module_.entry);
+    if (module_.stage != hlo::Stage::kSpmd || result >= entry.result_ports.size()) return std::nullopt;
+    const hlo::Dims& dims = eval::resultType(module_, result).dims;
+    return tpu::ownerOf(module_, dims, entry.result_ports[result].sharding, element);
   }
 
   std::string summary() const override {

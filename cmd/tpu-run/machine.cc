@@ -31,13 +31,17 @@ class OnEmulator : public Program {
   const Signature& signature() const override { return signature_; }
   std::string precision() const override { return precisionOf(program_.options); }
   std::string summary() const override { return summary_; }
+  std::optional<int64_t> ownerOf(size_t result, int64_t element) const override {
+    return isa::ownerOf(program_.results[result], program_.devices, element);
+  }
 
-  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool) override {
+  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) override {
     auto options = optionsFrom(tool);
     if (!options) return options.takeError();
+    options->trace &= record == Record::kAsAsked;
     auto result = emulate::run(program_, inputs, *options);
     if (!result) return result.takeError();
-    if (tool.report()) {
+    if (tool.report() && record == Record::kAsAsked) {
       std::string lines;
       llvm::raw_string_ostream os(lines);
       emulate::writeReport(*result, os);
@@ -45,7 +49,7 @@ class OnEmulator : public Program {
       llvm::StringRef(lines).split(rows, '\n', -1, false);
       for (llvm::StringRef row : rows) tool.report()->line(row);
     }
-    if (tool.has("trace")) {
+    if (options->trace) {
       std::string trace;
       llvm::raw_string_ostream os(trace);
       emulate::writeTrace(*result, os);
@@ -89,7 +93,10 @@ class OnInterpreter : public Program {
   std::string summary() const override {
     return plural(static_cast<uint64_t>(module_.devices), "device") + " on the llo interpreter, untimed\n";
   }
-  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool) override {
+  std::optional<int64_t> ownerOf(size_t result, int64_t element) const override {
+    return isa::ownerOf(module_.results[result].signature, module_.devices, element);
+  }
+  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record) override {
     for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
       if (tool.has(flag))
         return tool.badFlag(flag, "stage llo has no time; run tpu-schedule and tpu-asm first");

@@ -1,5 +1,6 @@
 // tpu-run: a program of any stage, run on inputs, its results written, printed or compared.
 #include "arrays.h"
+#include "compare.h"
 #include "tpu/asm/object.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/support/time_table.h"
@@ -61,16 +62,27 @@ llvm::Error run(tpu::Tool& tool) {
     if (key.starts_with("@")) continue;
     if (auto index = tpu::run::findPort(signature.results, key, "result"); !index) return index.takeError();
   }
+  std::optional<tpu::run::Other> other;
+  if (tool.has("compare-to")) {
+    if (tool.has("timing-only")) return tool.badFlag("compare-to", "a timing-only run has no results");
+    auto opened = tpu::run::openOther(tool, signature);
+    if (!opened) return opened.takeError();
+    other = std::move(*opened);
+  }
   auto inputs = tpu::run::gatherInputs(tool, signature);
   if (!inputs) return inputs.takeError();
   times.end("inputs");
-  auto results = (*program)->run(std::move(*inputs), tool);
+  std::vector<tpu::HostTensor> again;  // for the other program
+  if (other) again = *inputs;
+  auto results = (*program)->run(std::move(*inputs), tool, tpu::run::Record::kAsAsked);
   if (!results) return results.takeError();
   times.end("run");
   if (tool.has("time-passes")) times.print(llvm::errs(), "all steps");
   tool.summary() << (*program)->summary();
   if (tool.has("timing-only")) return llvm::Error::success();
-  return tpu::run::deliver(tool, **program, *results, *expected);
+  if (llvm::Error e = tpu::run::deliver(tool, **program, *results, *expected)) return e;
+  if (!other) return llvm::Error::success();
+  return tpu::run::compareWithOther(tool, **program, *results, *other, std::move(again));
 }
 
 }  // namespace

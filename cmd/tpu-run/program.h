@@ -1,6 +1,7 @@
 // A program of any stage that tpu-run can run: its signature first, so that inputs are checked, then the run.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Signature {
   std::vector<Port> args, results;
 };
 
+/// Whether a run writes what --report and --trace ask for.
+enum class Record : uint8_t { kNothing, kAsAsked };
+
 class Program {
  public:
   virtual ~Program() = default;
@@ -26,7 +30,9 @@ class Program {
   /// How f32 dots are computed ("default", "high", "highest"): named where results differ.
   virtual std::string precision() const = 0;
   /// Whole arrays in, whole arrays out. Writes --report and --trace itself.
-  virtual llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool) = 0;
+  virtual llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) = 0;
+  /// The first device that holds an element of a result (row-major position); none where arrays are not cut.
+  virtual std::optional<int64_t> ownerOf(size_t result, int64_t element) const = 0;
   /// What the tool says about the run besides the results; whole lines.
   virtual std::string summary() const = 0;
 };

@@ -1,6 +1,6 @@
-// Results to files, to the screen, and against what was expected.
+// Results to files and to the screen.
 #include "arrays.h"
-#include "tpu/eval/compare.h"
+#include "compare.h"
 #include "tpu/eval/tensor_text.h"
 #include "tpu/serial/array_file.h"
 
@@ -40,62 +40,6 @@ llvm::Error writeOne(Tool& tool, llvm::StringRef text, const Signature& s,
   return writeNamed(path, tensors);
 }
 
-llvm::Expected<eval::Tolerance> toleranceFor(Tool& tool, ElementType element, llvm::StringRef precision) {
-  eval::Tolerance t = tool.has("ulp") && !tool.has("rtol") && !tool.has("atol")
-                          ? eval::Tolerance()
-                          : eval::defaultTolerance(element, precision);
-  if (tool.has("rtol") != tool.has("atol")) t.relative = t.absolute = 0;
-  const auto number = [&](llvm::StringRef flag, double& out) -> llvm::Error {
-    if (!tool.has(flag)) return llvm::Error::success();
-    auto value = tool.getDouble(flag);
-    if (!value) return value.takeError();
-    out = *value;
-    return llvm::Error::success();
-  };
-  if (llvm::Error e = number("rtol", t.relative)) return e;
-  if (llvm::Error e = number("atol", t.absolute)) return e;
-  if (tool.has("ulp")) {
-    auto ulps = tool.getInt("ulp", 0, INT64_MAX);
-    if (!ulps) return ulps.takeError();
-    t.ulps = *ulps;
-  }
-  t.nan_equal = tool.has("nan-equal");
-  return t;
-}
-
-std::string shortest(double value) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  writeJsonNumber(os, value);
-  return text;
-}
-
-llvm::Error compare(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
-                    llvm::ArrayRef<Expected> expected) {
-  llvm::Error all = llvm::Error::success();
-  for (const Expected& e : expected) {
-    const HostTensor& got = results[e.index];
-    auto tolerance = toleranceFor(tool, got.element, program.precision());
-    if (!tolerance) return llvm::joinErrors(std::move(all), tolerance.takeError());
-    const auto d = eval::compareTensors(got, e.want, *tolerance);
-    if (!d) continue;
-    std::string limit = "atol " + shortest(tolerance->absolute) + ", rtol " + shortest(tolerance->relative);
-    if (tolerance->ulps) limit += ", ulp " + std::to_string(tolerance->ulps);
-    const bool dots = got.element == ElementType::kF32 && program.precision() != "highest";
-    all = llvm::joinErrors(
-        std::move(all),
-        fail(Code::kResultsDiffer, "",
-             portText("result", e.index, program.signature().results[e.index]) + ": " +
-                 llvm::Twine(d->differing) + " of " + llvm::Twine(got.numElements()) +
-                 " elements differ, first at " + eval::indexText(got.dims, d->first) + ": got " +
-                 eval::elementText(got, d->first) + ", expected " + eval::elementText(e.want, d->first) +
-                 "; largest difference " + shortest(d->largest) + " (" + limit +
-                 (dots ? "; dots at precision " + program.precision() : "") + ")",
-             ExitStatus::kDiffers));
-  }
-  return all;
-}
-
 }  // namespace
 
 llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
@@ -116,7 +60,7 @@ llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTenso
   }
   for (size_t i = 0; i < results.size(); ++i)
     tool.summary() << portText("result", i, s.results[i]) << ": " << eval::tensorSummary(results[i]) << '\n';
-  return compare(tool, program, results, expected);
+  return compareWithExpected(tool, program, results, expected);
 }
 
 }  // namespace tpu::run

@@ -23,15 +23,6 @@ std::string shapeText(ElementType type, llvm::ArrayRef<int64_t> dims) {
 // pred stands in memory as bytes 0 and 1, as it does on the host.
 ElementType storedType(ElementType type) { return type == ElementType::kPred ? ElementType::kU8 : type; }
 
-// Which shard of each dimension a device holds.
-Index shardOf(const SignaturePort& port, int64_t device) {
-  Index index(port.local_dims.size(), 0);
-  for (size_t d = 0; d < port.shards.size() && d < index.size(); ++d)
-    for (const isa::ShardFactor& f : port.shards[d])
-      index[d] = index[d] * f.size + device / f.stride % f.size;
-  return index;
-}
-
 // The part of the global array that a shard covers: the last shards of an uneven cut are shorter, or empty.
 struct Part {
   Index first, size;

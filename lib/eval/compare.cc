@@ -102,6 +102,13 @@ std::optional<Difference> compareTensors(const HostTensor& got, const HostTensor
   return d.differing ? std::optional<Difference>(d) : std::nullopt;
 }
 
+std::optional<uint64_t> ulpsApart(const HostTensor& a, const HostTensor& b, int64_t element) {
+  if (!isFloat(a.element) || a.element != b.element) return std::nullopt;
+  if (std::isnan(numberAt(a, element)) || std::isnan(numberAt(b, element))) return std::nullopt;
+  const int64_t x = rankOf(a, element), y = rankOf(b, element);
+  return x > y ? static_cast<uint64_t>(x) - static_cast<uint64_t>(y) : static_cast<uint64_t>(y) - static_cast<uint64_t>(x);
+}
+
 std::string indexText(llvm::ArrayRef<int64_t> dims, int64_t index) {
   std::string text;
   for (size_t d = dims.size(); d-- > 0; index /= dims[d])

@@ -71,12 +71,6 @@ std::string numberText(ElementType element, double value) {
   return std::string(buffer, end);
 }
 
-double toDouble(const HostTensor& t, int64_t i) {
-  HostTensor one(t.element, {});
-  std::copy_n(t.bytes.data() + i * hostBytes(t.element), hostBytes(t.element), one.bytes.data());
-  return *convertTo(std::make_shared<HostTensor>(one), ElementType::kF64)->data<double>();
-}
-
 void printFrom(llvm::raw_ostream& os, const HostTensor& t, size_t dim, int64_t& index) {
   if (dim == t.dims.size()) {
     os << elementText(t, index++);
@@ -189,7 +183,7 @@ std::string elementText(const HostTensor& t, int64_t i) {
   if (t.element == ElementType::kC128)
     return numberText(ElementType::kF64, t.data<std::array<double, 2>>()[i][0]) + ":" +
            numberText(ElementType::kF64, t.data<std::array<double, 2>>()[i][1]);
-  return numberText(t.element, toDouble(t, i));
+  return numberText(t.element, numberAt(t, i));
 }
 
 void printTensor(llvm::raw_ostream& os, const HostTensor& tensor) {

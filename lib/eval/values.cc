@@ -54,6 +54,12 @@ void fillWith(HostTensor& t, const uint8_t* element) {
     std::memcpy(t.bytes.data() + done, t.bytes.data(), std::min(done, t.bytes.size() - done));
 }
 
+double numberAt(const HostTensor& t, int64_t i) {
+  HostTensor one(t.element, {});
+  std::copy_n(t.bytes.data() + i * hostBytes(t.element), hostBytes(t.element), one.bytes.data());
+  return *convertTo(std::make_shared<HostTensor>(one), ElementType::kF64)->data<double>();
+}
+
 Tensor splatTo(const Tensor& t, llvm::ArrayRef<int64_t> dims) {
   if (t->rank() != 0 || dims.empty()) return t;
   Tensor out = makeTensor(t->element, dims);

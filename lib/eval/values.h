@@ -6,6 +6,8 @@ namespace tpu::eval {
 
 /// The rules of stablehlo.convert; the tensor itself where the type is the same.
 Tensor convertTo(Tensor in, ElementType to);
+/// One element, real, as f64.
+double numberAt(const HostTensor& t, int64_t i);
 /// A scalar spread over dims; other tensors as they are.
 Tensor splatTo(const Tensor& t, llvm::ArrayRef<int64_t> dims);
 /// a <op> b on tensors of one type and shape; null where the op is not defined on the type.

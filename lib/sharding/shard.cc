@@ -111,6 +111,20 @@ void placeBox(const HostTensor& shard, const ShardExtent& extent, HostTensor& gl
              });
 }
 
+int64_t ownerOf(const hlo::Module& module, llvm::ArrayRef<int64_t> global_dims, hlo::ShardingId sharding, int64_t element) {
+  if (!sharding) return 0;
+  hlo::Dims index(global_dims.size(), 0);
+  for (size_t d = index.size(); d-- > 0; element /= global_dims[d]) index[d] = element % global_dims[d];
+  const int64_t positions = module.meshes[module.sharding(sharding).mesh.v].numDevices();
+  for (int64_t p = 0; p < positions; ++p) {
+    const ShardExtent box = shardOf(module, global_dims, sharding, p);
+    bool inside = true;
+    for (size_t d = 0; d < index.size(); ++d) inside &= index[d] >= box.offset[d] && index[d] < box.offset[d] + box.size[d];
+    if (inside) return p;
+  }
+  return 0;
+}
+
 HostTensor cutShard(const hlo::Module& module, const HostTensor& global, hlo::ShardingId sharding,
                     int64_t mesh_position) {
   return cutBox(global, shardOf(module, global.dims, sharding, mesh_position),

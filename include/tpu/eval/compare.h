@@ -29,6 +29,8 @@ struct Difference {
 /// None where all agree. Types and shapes must be the same.
 std::optional<Difference> compareTensors(const HostTensor& got, const HostTensor& want,
                                          const Tolerance& tolerance);
+/// How many values of the type lie from one element to the other; none for integers, NaN and complex values.
+std::optional<uint64_t> ulpsApart(const HostTensor& a, const HostTensor& b, int64_t element);
 /// "[1,2]" of a row-major index.
 std::string indexText(llvm::ArrayRef<int64_t> dims, int64_t index);
 

@@ -55,6 +55,10 @@ struct SignaturePort {
   int alias = -1;              // argument: the result that takes its place
   std::string loc;
 };
+/// Which shard of each dimension a device holds.
+llvm::SmallVector<int64_t, 6> shardOf(const SignaturePort& port, int64_t device);
+/// The lowest device that holds an element of the whole array (row-major position).
+int64_t ownerOf(const SignaturePort& port, int64_t devices, int64_t element);
 
 struct Program {
   std::string chip_json;        // the chip description it was made for, canonical text

@@ -31,6 +31,9 @@ hlo::Dims localDims(const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> globa
 ShardExtent shardOf(const hlo::Mesh& mesh, const hlo::Sharding& sharding, llvm::ArrayRef<int64_t> global_dims,
                     int64_t mesh_position);
 
+/// The lowest mesh position that holds an element of the whole array (row-major position).
+int64_t ownerOf(const hlo::Module& module, llvm::ArrayRef<int64_t> global_dims, hlo::ShardingId sharding, int64_t element);
+
 /// The part of `global` at a mesh position, of local dims, padding zero.
 HostTensor cutShard(const hlo::Module& module, const HostTensor& global, hlo::ShardingId sharding,
                     int64_t mesh_position);
