@@ -1,5 +1,6 @@
 #include "compare.h"
 
+#include "bisect.h"
 #include "tpu/eval/compare.h"
 #include "tpu/eval/tensor_text.h"
 #include "tpu/serial/array_file.h"
@@ -127,6 +128,32 @@ std::string loosest(const std::string& a, const std::string& b) {
   return "highest";
 }
 
+// A note that names the op, or says that none was found.
+llvm::Error bisect(Tool& tool, const Program& program, const Other& other, const std::vector<HostTensor>& inputs) {
+  const auto tolerance = [&](ElementType element) {  // the flags were read once before, without an error
+    return llvm::cantFail(toleranceFor(tool, element, program.precision()));
+  };
+  auto parting = findParting(*program.module(), *other.program->module(), inputs, tolerance);
+  if (!parting) return parting.takeError();
+  Diagnostic note;
+  note.severity = Severity::kNote;
+  note.code = Code::kResultsDiffer;
+  note.loc = parting->loc;
+  const std::string agreed = std::to_string(parting->agreed) + " of " + plural(static_cast<uint64_t>(parting->matched), "matching op");
+  if (!parting->found) {
+    note.text = agreed + " agree; values part in ops that the two programs do not share";
+  } else {
+    note.text = "values part at " + parting->op + ": " + std::to_string(parting->difference.differing) + " of " +
+                std::to_string(parting->here.numElements()) + " elements differ, first at " +
+                eval::indexText(parting->dims, parting->difference.first);
+    if (parting->device) note.text += " on device " + std::to_string(*parting->device);
+    note.text += ": here " + eval::elementText(parting->here, parting->difference.first) + ", there " +
+                 eval::elementText(parting->there, parting->difference.first) + "; " + agreed + " before it agree";
+  }
+  tool.diagnostics().report(note);
+  return llvm::Error::success();
+}
+
 }  // namespace
 
 llvm::Error compareWithExpected(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
@@ -163,12 +190,15 @@ llvm::Error compareWithOther(Tool& tool, const Program& program, llvm::ArrayRef<
                              std::vector<HostTensor> inputs) {
   std::string precision = program.precision();
   if (other.program) {
-    auto theirs = other.program->run(std::move(inputs), tool, Record::kNothing);
+    auto theirs = other.program->run(inputs, tool, Record::kNothing);
     if (!theirs) return theirs.takeError();
     for (size_t i = 0; i < theirs->size(); ++i) other.recorded.push_back({i, std::move((*theirs)[i])});
     precision = loosest(precision, other.program->precision());
   }
-  if (llvm::Error e = compareAll(tool, program, precision, results, other.recorded, kOther)) return e;
+  if (llvm::Error e = compareAll(tool, program, precision, results, other.recorded, kOther)) {
+    if (!tool.has("bisect")) return e;
+    return llvm::joinErrors(std::move(e), bisect(tool, program, other, inputs));
+  }
   tool.summary() << plural(other.recorded.size(), "result") << " as " << other.name << " has them\n";
   return llvm::Error::success();
 }

@@ -22,6 +22,7 @@ class Evaluated : public Program {
 
   const Signature& signature() const override { return signature_; }
   std::string precision() const override { return "highest"; }
+  const hlo::Module* module() const override { return &module_; }
 
   llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) override {
     auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics());

@@ -68,7 +68,10 @@ llvm::Error run(tpu::Tool& tool) {
     auto opened = tpu::run::openOther(tool, signature);
     if (!opened) return opened.takeError();
     other = std::move(*opened);
+    if (tool.has("bisect") && (!(*program)->module() || !other->program || !other->program->module()))
+      return tool.badFlag("bisect", "both programs must be source programs or documents of stage hlo or spmd");
   }
+  if (tool.has("bisect") && !other) return tool.badFlag("bisect", "it goes with --compare-to");
   auto inputs = tpu::run::gatherInputs(tool, signature);
   if (!inputs) return inputs.takeError();
   times.end("inputs");

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/tool.h"
+#include "tpu/hlo/module.h"
 #include "tpu/support/host_tensor.h"
 
 namespace tpu::run {
@@ -33,6 +34,8 @@ class Program {
   virtual llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) = 0;
   /// The first device that holds an element of a result (row-major position); none where arrays are not cut.
   virtual std::optional<int64_t> ownerOf(size_t result, int64_t element) const = 0;
+  /// The program of the evaluator, null for machine stages: what --bisect looks into.
+  virtual const hlo::Module* module() const { return nullptr; }
   /// What the tool says about the run besides the results; whole lines.
   virtual std::string summary() const = 0;
 };

@@ -51,20 +51,27 @@ Lanes cutInput(const hlo::Module& module, const Interpreter& interpreter, HostTe
   return out;
 }
 
-HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes,
-                          size_t index, DiagnosticSink* sink) {
-  const hlo::Port& port = entryOf(module).result_ports[index];
-  const bool cut = module.stage == hlo::Stage::kSpmd && port.sharding.valid();
+// The whole array of a value that devices hold by parts (spmd: by its sharding); of parts that should be equal the lowest
+// device's, the difference in `mismatch`.
+HostTensor assemble(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes,
+                    hlo::ShardingId sharding, llvm::ArrayRef<int64_t> dims,
+                    std::optional<ReplicaMismatch>* mismatch) {
+  const bool cut = module.stage == hlo::Stage::kSpmd && sharding.valid();
   if (lanes.uniform() && !cut) return *lanes.copies.front();
   std::vector<HostTensor> shards(interpreter.numDevices());
   for (int64_t d = 0; d < interpreter.numDevices(); ++d) {
-    const int64_t p =
-        cut ? interpreter.positionIn(module.meshes[module.sharding(port.sharding).mesh.v], d) : d;
+    const int64_t p = cut ? interpreter.positionIn(module.meshes[module.sharding(sharding).mesh.v], d) : d;
     shards[p] = *lanes.at(d);
   }
+  const hlo::Dims whole = cut ? hlo::Dims(dims) : hlo::Dims(shards[0].dims);
+  return assembleShards(module, shards, whole, cut ? sharding : hlo::ShardingId(), mismatch);
+}
+
+HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes,
+                          size_t index, DiagnosticSink* sink) {
   std::optional<ReplicaMismatch> mismatch;
-  const hlo::Dims dims = cut ? hlo::Dims(resultType(module, index).dims) : hlo::Dims(shards[0].dims);
-  HostTensor out = assembleShards(module, shards, dims, cut ? port.sharding : hlo::ShardingId(), &mismatch);
+  HostTensor out = assemble(module, interpreter, lanes, entryOf(module).result_ports[index].sharding,
+                            resultType(module, index).dims, &mismatch);
   if (mismatch && sink) {
     std::string at;
     for (int64_t i : mismatch->index) at += (at.empty() ? "" : ",") + std::to_string(i);
@@ -99,9 +106,17 @@ std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims) {
 }
 
 llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
-                                                 DiagnosticSink* sink) {
+                                                 DiagnosticSink* sink, Observer* observer) {
   if (llvm::Error e = checkInputs(module, inputs)) return e;
   Interpreter interpreter(module, sink);
+  const auto show = [&](hlo::OpId op, const Lanes& lanes) {
+    if (lanes.copies.empty()) return;
+    const auto dims = observer->wants(op);
+    if (!dims) return;
+    const hlo::ShardingId sharding = module.value(module.op(op).results[0]).sharding;
+    observer->see(op, assemble(module, interpreter, lanes, sharding, *dims, nullptr));
+  };
+  if (observer) interpreter.observe(show);
   const hlo::Func& entry = entryOf(module);
   LaneList args;
   for (size_t i = 0; i < inputs.size(); ++i) {

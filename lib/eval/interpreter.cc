@@ -115,6 +115,8 @@ LanesOutcome Interpreter::runRegion(hlo::RegionId id, LaneList args, const Team&
     if (op.opcode == Opcode::return_) return in;
     LanesOutcome out = runOp(op_id, std::move(in), team);
     if (!out) return out;
+    if (observer_ && manual_depth_ == 0 && !out->empty() && static_cast<int64_t>(team.devices.size()) == devices_)
+      observer_(op_id, out->front());
     for (size_t r = 0; r < op.results.size(); ++r) values_[op.results[r].v] = std::move((*out)[r]);
     for (hlo::ValueId v : plan.steps[i].after) values_[v.v] = Lanes();
   }

@@ -43,6 +43,8 @@ class Interpreter {
   int64_t numDevices() const { return devices_; }
   LanesOutcome runFunction(hlo::FuncId func, LaneList args, const Team& team);
   Team everyone() const;
+  /// Called after each op that the whole team has run outside of manual computations.
+  void observe(llvm::function_ref<void(hlo::OpId, const Lanes&)> observer) { observer_ = observer; }
   /// Position of a device in a mesh (they differ where the mesh lists its devices in another order).
   int64_t positionIn(const hlo::Mesh& mesh, int64_t device) const;
 
@@ -84,6 +86,7 @@ class Interpreter {
   const hlo::Module& module_;
   DiagnosticSink* sink_;
   int64_t devices_;
+  llvm::function_ref<void(hlo::OpId, const Lanes&)> observer_;
   int manual_depth_ = 0;                      // nesting of manual computations
   std::vector<Lanes> values_;                 // by value id
   std::vector<std::unique_ptr<Plan>> plans_;  // by region id

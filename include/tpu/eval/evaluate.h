@@ -12,6 +12,7 @@
 // sdy.manual_computation runs its body on every device of the mesh. In stage spmd arguments are cut by the
 // input shardings and results assembled by the output shardings.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
@@ -30,10 +31,21 @@ int64_t numDevices(const hlo::Module& module);
 /// "f32[2,3]".
 std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 
+/// Sees what ops compute, in the order in which they run; in loops every trip.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// The dims of the whole array, as the program means it, of an op's first result; none where it is not asked for.
+  /// (Per-device arrays of an spmd module carry padding where a dimension does not divide.)
+  virtual std::optional<hlo::Dims> wants(hlo::OpId op) = 0;
+  /// The whole array, put together from all devices.
+  virtual void see(hlo::OpId op, const HostTensor& whole) = 0;
+};
+
 /// Runs the entry function on whole arrays and gives whole results. Replicas that disagree are reported to
 /// `sink` as a warning (kEvalReplicasDiffer); the lowest device's value is taken.
 llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
-                                                 DiagnosticSink* sink = nullptr);
+                                                 DiagnosticSink* sink = nullptr, Observer* observer = nullptr);
 
 /// True for ops that depend on nothing but their operands and attributes: no control flow, collectives or
 /// side effects.
