@@ -66,6 +66,9 @@ for mode in source spmd machine; do
   run_cases "$mode" /usr/bin/python3 testdata/cases/run.py --mode "$mode"
 done
 
+phase "package"
+run_cases "the Debian package, installed" packaging/try-package.sh
+
 phase "handed cases"
 if [ -x ../shared/tools/run_cases.py ]; then
   while read -r folder mode flags names; do
