@@ -352,7 +352,9 @@ void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool n
 
 void KernelExpander::fetch(BlockState& s, Guard guard, bool first) {
   Arg slot = s.slots[0];
-  if (!first && s.double_buffered()) slot = b_.s(Opcode::sxor, {s.slot, s.slots[0] ^ s.slots[1]});
+  // The first fetch of a later call finds the descriptor as the last call left it.
+  if (s.double_buffered())
+    slot = first ? Arg(b_.imm(s.slots[0])) : Arg(b_.s(Opcode::sxor, {s.slot, s.slots[0] ^ s.slots[1]}));
   startTransfers(s, slot, guard, !first);
 }
 

@@ -446,6 +446,29 @@ TEST(Scheduled, RandomDriversComputeWhatLloSays) {
   }
 }
 
+// A kernel of an odd number of double-buffered steps is called twice: the second call starts from the first slot again,
+// though the descriptors are as the first call left them.
+TEST(Scheduled, KernelsCanBeCalledAgain) {
+  const target::Chip chip = chipOf("v5e");
+  Module m = emptyModule(chip);
+  const int32_t in = addArray(m, "in", Role::kArgument, 24), out = addArray(m, "out", Role::kResult, 24);
+  const int32_t in2 = addArray(m, "in2", Role::kArgument, 24), out2 = addArray(m, "out2", Role::kResult, 24);
+  Kernel k;
+  k.name = "twice";
+  k.params = {{KernelParam::kHbm, "in"}, {KernelParam::kHbm, "out"}};
+  k.grid = {3};
+  k.blocks = {wholeBlock("in", 0, Direction::kIn, 4096), wholeBlock("out", 1, Direction::kOut, 4096)};
+  for (llo::PipelineBlock& b : k.blocks) b.step = {4096};
+  CodeBuilder b(k.code);
+  const V x = b.v(Opcode::vld, {Addr{b.block(0), 0}});
+  b.emit(Opcode::vst, {Addr{b.block(1), 0}, b.v(Opcode::vadd_f32, {x, x})});
+  m.kernels.push_back(std::move(k));
+  CodeBuilder d(m.driver);
+  d.call(0, {{true, in, {}}, {true, out, {}}});
+  d.call(0, {{true, in2, {}}, {true, out2, {}}});
+  EXPECT_EQ(difference(m, chip, true), "");
+}
+
 // out = lhs @ rhs + 1.5 on all matrix units at once, rows dealt out to them.
 Module matrixProduct(const target::Chip& chip, int64_t rows) {
   Module m = emptyModule(chip);
