@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "loops.h"
+#include "tpu/support/parallel.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -51,6 +52,8 @@ llvm::Error parseElement(llvm::StringRef text, ElementType element, uint8_t* out
   if (llvm::Error e = parseValue(re, half, out)) return e;
   return parseValue(im.empty() ? "0" : im, half, out + hostBytes(half));
 }
+
+constexpr int64_t kDrawnAtOnce = 1 << 14;
 
 // SplitMix64 (Steele, Lea, Flood 2014).
 uint64_t mix(uint64_t x) {
@@ -151,25 +154,35 @@ HostTensor drawTensor(ElementType element, llvm::ArrayRef<int64_t> dims, uint64_
   HostTensor shape(ElementType::kPred, dims);
   const int64_t n = shape.numElements() * per_element;
   const auto draw = [&](int64_t i) { return mix(base + static_cast<uint64_t>(i)); };
+  HostTensor out(element, dims);
+  // Blocks that fit a cache, on all threads.
+  const auto blocks = [&](llvm::function_ref<void(int64_t, int64_t)> fill) {
+    parallelFor(static_cast<size_t>((n + kDrawnAtOnce - 1) / kDrawnAtOnce), [&](size_t block) {
+      const int64_t first = static_cast<int64_t>(block) * kDrawnAtOnce;
+      fill(first, std::min(n, first + kDrawnAtOnce));
+    });
+  };
   if (floats) {
     const ElementType half = element == ElementType::kC64    ? ElementType::kF32
                              : element == ElementType::kC128 ? ElementType::kF64
                                                              : element;
-    Tensor wide = makeTensor(ElementType::kF64, {n});
-    for (int64_t i = 0; i < n; ++i)
-      wide->data<double>()[i] = static_cast<double>(draw(i) >> 40) * 0x1p-23 - 1.0;
-    HostTensor out = *convertTo(wide, half);
-    out.element = element;
-    out.dims.assign(dims.begin(), dims.end());
+    blocks([&](int64_t first, int64_t end) {
+      Tensor wide = makeTensor(ElementType::kF64, {end - first});
+      for (int64_t i = first; i < end; ++i)
+        wide->data<double>()[i - first] = static_cast<double>(draw(i) >> 40) * 0x1p-23 - 1.0;
+      const Tensor narrow = convertTo(wide, half);
+      std::copy(narrow->bytes.begin(), narrow->bytes.end(), out.bytes.begin() + first * hostBytes(half));
+    });
     return out;
   }
-  HostTensor out(element, dims);
   const int bits = std::min(4, elementBits(element)), width = hostBytes(element);
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t value = static_cast<int64_t>(draw(i) >> (64 - bits));
-    if (isSigned(element)) value -= int64_t{1} << (bits - 1);
-    std::memcpy(out.bytes.data() + i * width, &value, width);
-  }
+  blocks([&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+      int64_t value = static_cast<int64_t>(draw(i) >> (64 - bits));
+      if (isSigned(element)) value -= int64_t{1} << (bits - 1);
+      std::memcpy(out.bytes.data() + i * width, &value, width);
+    }
+  });
   return out;
 }
 
