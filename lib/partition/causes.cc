@@ -57,4 +57,24 @@ Cause partialCause(const hlo::Module& m, hlo::OpId id, hlo::LocId asked) {
   }
 }
 
+Cause expansionCause(hlo::OpId op, llvm::StringRef code) {
+  struct Row {
+    llvm::StringLiteral code, reason, remove_by;
+  };
+  static constexpr Row kRows[] = {
+      {"halo", "elements at the borders of shards are needed by the neighbours", "leave the shifted dimension whole"},
+      {"mirror", "a reversed dimension is sharded, so shards change places", "leave the reversed dimension whole"},
+      {"sort", "sorted shards are merged pairwise", "leave the sorted dimension whole, or shard another one"},
+      {"running-total", "a running total continues from shard to shard",
+       "leave the dimension along which it runs whole"},
+      {"top-k", "the best of every shard are compared", "leave the last dimension whole"},
+      {"reduce-dim", "a reduced dimension is sharded, so every device has a partial result",
+       "leave the reduced dimension whole"},
+  };
+  for (const Row& r : kRows) {
+    if (r.code == code) return {code, op, hlo::LocId(), r.reason, r.remove_by};
+  }
+  return {code, op, hlo::LocId(), "", ""};
+}
+
 }  // namespace tpu::partition

@@ -20,4 +20,7 @@ Cause resultCause(hlo::OpId op, hlo::LocId asked_at);
 /// A result is a partial sum on every device.
 Cause partialCause(const hlo::Module& m, hlo::OpId op, hlo::LocId asked_at);
 
+/// A collective that an operation's own expansion makes, by its code: "halo", "mirror", "sort", ...
+Cause expansionCause(hlo::OpId op, llvm::StringRef code);
+
 }  // namespace tpu::partition

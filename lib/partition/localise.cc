@@ -278,6 +278,8 @@ llvm::Error Localiser::op(OpId id) {
       return topKOp(id);
     case Opcode::reduce_window:
       return reduceWindowOp(id);
+    case Opcode::sort:
+      return sortOp(id);
     case Opcode::gather:
       return gatherOp(id);
     case Opcode::scatter:

@@ -71,6 +71,10 @@ class Localiser {
 
   // --- windows (localise_window.cc)
   hlo::ValueId fetch(hlo::ValueId v, int64_t dim, const Window& w, sharding::AxesRef axes, hlo::ValueId fill);
+  hlo::ValueId spread(hlo::ValueId all, int64_t dim, const Window& w, sharding::AxesRef axes, hlo::ValueId fill,
+                      int64_t own);
+  int64_t runningDim(hlo::OpId id) const;
+  llvm::Error runningTotal(hlo::OpId id, hlo::ValueId x, int64_t dim, llvm::SmallVector<int64_t, 8> padding);
   llvm::Error sliceOp(hlo::OpId id);
   llvm::Error padOp(hlo::OpId id);
   llvm::Error concatenateOp(hlo::OpId id);
@@ -88,10 +92,12 @@ class Localiser {
   llvm::Error scatterOp(hlo::OpId id);
   llvm::Error dynamicSliceOp(hlo::OpId id);
   llvm::Error dynamicUpdateSliceOp(hlo::OpId id);
+  llvm::Error updateShifted(hlo::OpId id, hlo::ValueId moved);
   llvm::Error userCollective(hlo::OpId id);
   hlo::ValueId maskContracting(hlo::ValueId operand, llvm::ArrayRef<int64_t> dims);
   llvm::Error joinPartials(hlo::OpId id, sharding::AxesRef partial);
-  bool isIdentity(hlo::ValueId init, hlo::Opcode reducer);
+  bool isIdentity(hlo::ValueId init, hlo::Opcode reducer) const;
+  llvm::Error sortOp(hlo::OpId id);
 
   hlo::Module& m_;
   Context& ctx_;

@@ -76,7 +76,7 @@ llvm::Error Localiser::dotOp(OpId id) {
   return llvm::Error::success();
 }
 
-bool Localiser::isIdentity(ValueId init, Opcode reducer) {
+bool Localiser::isIdentity(ValueId init, Opcode reducer) const {
   OpId def = m_.value(init).def;
   if (!def || m_.op(def).opcode != Opcode::constant) return false;
   const hlo::Attr* value = m_.findAttr(def, AttrKey::value);
@@ -388,9 +388,18 @@ llvm::Error Localiser::dynamicUpdateSliceOp(OpId id) {
   Layout l = layout(x);
   const hlo::Dims whole = globalType(x).dims, box = globalType(u).dims;
   llvm::SmallVector<int64_t, 4> partial;
+  Layout lu = layout(u);
+  ValueId moved = current(u);
   for (size_t d = 0; d < whole.size(); ++d) {
-    if (!l.dims[d].empty() && whole[d] != box[d]) partial.push_back(d);
+    if (l.dims[d].empty() || whole[d] == box[d]) continue;
+    if (lu.dims[d].empty()) {
+      partial.push_back(d);
+      continue;
+    }
+    auto windows = windowsOf(m_, id, d, d, {whole[d], box[d]}, whole[d], sharding::product(l.dims[d]));
+    moved = fetch(moved, d, windows[1], lu.dims[d], b_.scalarInt(globalType(u).element, 0));
   }
+  if (moved != current(u)) return updateShifted(id, moved);
   if (partial.empty()) return keep(id), llvm::Error::success();
   // Clamp on the whole size, then write what falls into the own range: the shard is widened by the box on
   // both sides so that a box that starts before or ends behind it lands in the margins.
@@ -412,6 +421,29 @@ llvm::Error Localiser::dynamicUpdateSliceOp(OpId id) {
   v = b_.dynamicUpdateSlice(v, update, starts);
   for (int64_t d : partial) v = b_.sliceDim(v, d, box[d], box[d] + local[d]);
   finish(id, 0, v);
+  return llvm::Error::success();
+}
+
+/// An update at a known place of a dimension that both share: it was brought to the shards that it falls on, and is
+/// written there by global index.
+llvm::Error Localiser::updateShifted(OpId id, ValueId moved) {
+  ValueId x = m_.op(id).operands[0], u = m_.op(id).operands[1];
+  Layout l = layout(x), lu = layout(u);
+  const hlo::Dims whole = globalType(x).dims, box = globalType(u).dims, local = m_.typeOf(current(x)).dims;
+  ValueId old = current(x), written;
+  llvm::SmallVector<ValueId, 6> starts;
+  for (size_t d = 0; d < whole.size(); ++d) {
+    starts.push_back(s32(0));
+    if (lu.dims[d].empty() || whole[d] == box[d]) {
+      starts.back() = b_.convert(current(m_.op(id).operands[2 + d]), ElementType::kS32);
+      continue;
+    }
+    int64_t first = std::clamp<int64_t>(*hlo::constantInt(m_, m_.op(id).operands[2 + d]), 0, whole[d] - box[d]);
+    ValueId in = inRange(local, d, affine(l.dims[d], local[d], 0), first, first + box[d]);
+    written = written ? b_.binary(Opcode::and_, written, in) : in;
+  }
+  if (m_.typeOf(moved).dims != local) moved = b_.dynamicUpdateSlice(old, moved, starts);
+  finish(id, 0, b_.select(written, moved, old));
   return llvm::Error::success();
 }
 

@@ -1,4 +1,5 @@
 // Reshards become the planned sequence of collectives.
+#include "causes.h"
 #include "localise.h"
 #include "tpu/sharding/reducer.h"
 #include "tpu/sharding/text.h"
@@ -25,10 +26,15 @@ Opcode Localiser::reducerFor(ValueId v) const {
 void Localiser::noteWhy(OpId collective, llvm::StringRef code) {
   hlo::Why why;
   uint32_t row = reason_.v < why_of_.size() ? why_of_[reason_.v] : ~0u;
-  if (row != ~0u)
+  if (row != ~0u) {
     why = m_.whys[row];
-  else
+  } else {
+    Cause cause = expansionCause(reason_, code);
     why.needed_by = reason_;
+    why.asked_at = m_.loc(m_.op(reason_).loc).str();
+    why.reason = cause.reason.str();
+    why.remove_by = cause.remove_by.str();
+  }
   if (why.code.empty()) why.code = code.str();
   why.op = collective;
   whys_.push_back(std::move(why));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "localise.h"
+#include "tpu/sharding/reducer.h"
 
 namespace tpu::partition {
 
@@ -43,8 +44,9 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
   for (ValueId p : left) got_left += m_.typeOf(p).dims[dim];
   int64_t shift = got_left - h.left;
   int64_t low = std::max<int64_t>(0, -(h.min_offset + shift)),
-          high = std::max<int64_t>(0, h.max_offset + shift + w.length - total);
+          high = std::max<int64_t>(0, h.max_offset + shift + w.count() - total);
   all = padDim(all, dim, low, high, fill);
+  if (w.dilation > 1) return spread(all, dim, w, axes, fill, got_left + low);
   int64_t first = w.start + got_left + low;  // offset of device 0's window in `all`
   ValueId out;
   if (w.step == c) {
@@ -63,6 +65,33 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
   bool below = w.start < 0 || w.start + w.step * (w.shards - 1) < 0;
   ValueId in = inRange(dims, dim, affine(axes, w.step, w.start), below ? 0 : INT32_MIN, w.size);
   return b_.select(in, out, b_.broadcastScalar(fill, dims));
+}
+
+/// The window of a spread array: its elements are cut from `all` (in which the own shard begins at `own`), filled
+/// by global index, spread by interior padding, and cut again where the window begins between two elements.
+ValueId Localiser::spread(ValueId all, int64_t dim, const Window& w, AxesRef axes, ValueId fill, int64_t own) {
+  // Both divisions are of what is not negative: `turns` whole steps are added and taken off again.
+  int64_t turns = 0;
+  for (int64_t p = 0; p < w.shards; ++p) turns = std::max(turns, -w.first(p));
+  ValueId begin = affine(axes, w.step, w.start + turns * w.dilation);
+  ValueId quotient = b_.divide(begin, s32(w.dilation));
+  ValueId first = b_.subtract(quotient, s32(turns));
+  llvm::SmallVector<ValueId, 6> starts(m_.typeOf(all).rank(), s32(0));
+  llvm::SmallVector<int64_t, 6> sizes(m_.typeOf(all).dims.begin(), m_.typeOf(all).dims.end());
+  starts[dim] = b_.add(b_.subtract(first, affine(axes, w.shard(), 0)), s32(own));
+  sizes[dim] = w.count();
+  ValueId out = b_.dynamicSlice(all, starts, sizes);
+  out = b_.select(inRange(m_.typeOf(out).dims, dim, first, 0, w.size), out,
+                  b_.broadcastScalar(fill, m_.typeOf(out).dims));
+  int64_t rank = m_.typeOf(out).rank();
+  llvm::SmallVector<int64_t, 6> low(rank, 0), high(rank, 0), mid(rank, 0);
+  mid[dim] = w.dilation - 1;
+  // Wide enough for the latest start.
+  high[dim] = std::max<int64_t>(0, w.dilation - 1 + w.length - ((w.count() - 1) * w.dilation + 1));
+  out = b_.pad(out, fill, low, high, mid);
+  starts[dim] = b_.subtract(begin, b_.multiply(quotient, s32(w.dilation)));
+  sizes[dim] = w.length;
+  return b_.dynamicSlice(out, starts, sizes);
 }
 
 ValueId Localiser::ownPart(ValueId v, int64_t dim, ValueId start, int64_t length, AxesRef axes) {
@@ -131,6 +160,7 @@ llvm::Error Localiser::padOp(OpId id) {
     Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
     v = fetch(v, d, w, l.dims[d], fill);
     low[d] = high[d] = 0;
+    if (!mid.empty()) mid[d] = 0;
     windowed = true;
   }
   if (!windowed) return keep(id), llvm::Error::success();
@@ -201,6 +231,7 @@ llvm::Error Localiser::convolutionOp(OpId id) {
       out_dims(m_.getInts(id, AttrKey::output_spatial_dimensions));
   llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
   if (padding.empty()) padding.assign(2 * spatial.size(), 0);
+  llvm::SmallVector<int64_t, 4> base(m_.getInts(id, AttrKey::lhs_dilation));
   for (size_t s = 0; s < spatial.size(); ++s) {
     int64_t d = spatial[s];
     if (lx.dims[d].empty()) continue;
@@ -208,11 +239,13 @@ llvm::Error Localiser::convolutionOp(OpId id) {
                          sharding::product(lx.dims[d]))[0];
     lhs = fetch(lhs, d, w, lx.dims[d], zeroOf(b_, lhs));
     padding[2 * s] = padding[2 * s + 1] = 0;
+    if (s < base.size()) base[s] = 1;
   }
   keep(id);
   m_.op(id).operands[0] = lhs;
   m_.op(id).operands[1] = rhs;
   m_.setInts(id, AttrKey::padding, padding);
+  if (!base.empty()) m_.setInts(id, AttrKey::lhs_dilation, base);
   // Sharded group factors leave fewer groups on each device.
   if (m_.getInt(id, AttrKey::feature_group_count, 1) > 1) {
     m_.setInt(id, AttrKey::feature_group_count, m_.typeOf(lhs).dims[xf] / m_.typeOf(rhs).dims[ki]);
@@ -229,8 +262,10 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
   size_t n = m_.op(id).results.size();
   llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
   if (padding.empty()) padding.assign(2 * globalType(m_.op(id).operands[0]).rank(), 0);
+  llvm::SmallVector<int64_t, 6> base(m_.getInts(id, AttrKey::base_dilations));
   llvm::SmallVector<ValueId, 4> inputs;
   bool windowed = false;
+  int64_t running = runningDim(id);
   for (size_t i = 0; i < n; ++i) {
     ValueId x = m_.op(id).operands[i], init = current(m_.op(id).operands[n + i]);
     Layout l = layout(x);
@@ -239,18 +274,64 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
     for (size_t d = 0; d < from.size(); ++d) {
       bool plain = m_.getInts(id, AttrKey::window_dimensions)[d] == 1 && from[d] == to[d] &&
                    padding[2 * d] == 0 && padding[2 * d + 1] == 0;
-      if (l.dims[d].empty() || plain) continue;
+      if (l.dims[d].empty() || plain || static_cast<int64_t>(d) == running) continue;
       Window w = windowsOf(m_, id, d, d, {from[d]}, to[d], sharding::product(l.dims[d]))[0];
       v = fetch(v, d, w, l.dims[d], init);
       padding[2 * d] = padding[2 * d + 1] = 0;
+      if (d < base.size()) base[d] = 1;
       windowed = true;
     }
+    if (running >= 0) v = maskPadding(x, v, running, init);
     inputs.push_back(v);
   }
+  ValueId first = m_.op(id).operands[0];
   keep(id);
-  if (!windowed) return llvm::Error::success();
   for (size_t i = 0; i < n; ++i) m_.op(id).operands[i] = inputs[i];
+  if (windowed) m_.setInts(id, AttrKey::padding, padding);
+  if (windowed && !base.empty()) m_.setInts(id, AttrKey::base_dilations, base);
+  return running < 0 ? llvm::Error::success() : runningTotal(id, first, running, std::move(padding));
+}
+
+/// A sharded dimension along which the window is a running total that can be continued from shard to shard.
+int64_t Localiser::runningDim(OpId id) const {
+  ValueId x = m_.op(id).operands[0];
+  Layout l = layout(x);
+  for (size_t d = 0; d < l.dims.size(); ++d) {
+    if (l.dims[d].empty() || cumulativeDirection(m_, id, d, globalType(x).dims[d]) == 0) continue;
+    if (isIdentity(current(m_.op(id).operands[1]), *sharding::reducerOf(m_, m_.op(id).regions[0])))
+      return static_cast<int64_t>(d);
+  }
+  return -1;
+}
+
+/// The running total of the own shard, combined with the totals of the shards before it.
+llvm::Error Localiser::runningTotal(OpId id, ValueId x, int64_t dim, llvm::SmallVector<int64_t, 8> padding) {
+  ValueId own = m_.op(id).results[0];
+  Opcode reducer = *sharding::reducerOf(m_, m_.op(id).regions[0]);
+  Axes axes = layout(x).dims[dim];
+  const hlo::Dims dims = m_.typeOf(own).dims;
+  int64_t c = dims[dim];
+  bool forward = padding[2 * dim] > 0;
+  llvm::SmallVector<int64_t, 6> window(m_.getInts(id, AttrKey::window_dimensions));
+  window[dim] = c;
+  padding[2 * dim] = forward ? c - 1 : 0;
+  padding[2 * dim + 1] = forward ? 0 : c - 1;
+  m_.setInts(id, AttrKey::window_dimensions, window);
   m_.setInts(id, AttrKey::padding, padding);
+  ValueId total = b_.sliceDim(own, dim, forward ? c - 1 : 0, forward ? c : 1);
+  ValueId totals = b_.allGather(total, ctx_.mesh, axes, dim);
+  noteWhy(m_.value(totals).def, "running-total");
+  const hlo::Dims all = m_.typeOf(totals).dims;
+  hlo::TypeId index = m_.tensorType(ElementType::kS32, all);
+  ValueId before = b_.compare(forward ? hlo::Comparison::kLt : hlo::Comparison::kGt, b_.iota(index, dim),
+                      b_.broadcastScalar(coordinate(axes), all));
+  ValueId identity = *b_.identity(reducer, m_.tensorType(m_.typeOf(own).element, {}));
+  ValueId carried = b_.reduce(b_.select(before, totals, b_.broadcastScalar(identity, all)), identity, {dim}, reducer);
+  llvm::SmallVector<int64_t, 6> places;
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+    if (d != dim) places.push_back(d);
+  }
+  finish(id, 0, b_.binary(reducer, b_.broadcastInDim(carried, dims, places), own));
   return llvm::Error::success();
 }
 

@@ -3,10 +3,18 @@
 
 #include <algorithm>
 
+#include "tpu/hlo/analysis.h"
+#include "tpu/sharding/reducer.h"
+
 namespace tpu::partition {
 
 using hlo::AttrKey;
 using hlo::Opcode;
+
+int64_t Window::first(int64_t p) const {
+  int64_t at = start + p * step;
+  return at >= 0 ? at / dilation : -((-at + dilation - 1) / dilation);
+}
 
 Halo haloOf(const Window& w) {
   Halo h;
@@ -14,7 +22,7 @@ Halo haloOf(const Window& w) {
   bool first = true;
   int64_t left = 0, right = 0;
   for (int64_t p = 0; p < w.shards; ++p) {
-    int64_t start = w.start + p * w.step, end = start + w.length;
+    int64_t start = w.first(p), end = start + w.count();
     int64_t lo = std::clamp<int64_t>(start, 0, w.size), hi = std::clamp<int64_t>(end, 0, w.size);
     if (lo < hi) {
       left = std::max(left, p * c - lo);
@@ -25,7 +33,7 @@ Halo haloOf(const Window& w) {
   h.left = left;
   h.right = right;
   for (int64_t p = 0; p < w.shards; ++p) {
-    int64_t offset = w.start + p * w.step - (p * c - left);
+    int64_t offset = w.first(p) - (p * c - left);
     h.min_offset = first ? offset : std::min(h.min_offset, offset);
     h.max_offset = first ? offset : std::max(h.max_offset, offset);
     first = false;
@@ -52,10 +60,10 @@ int64_t indexOf(llvm::ArrayRef<int64_t> list, int64_t value) {
   return static_cast<int64_t>(std::find(list.begin(), list.end(), value) - list.begin());
 }
 
-/// Windowed ops: output element j reads [j * stride - low, + (window - 1) * dilation + 1).
+/// Windowed ops: output element j reads [j * stride - low, + (window - 1) * dilation + 1) of the spread array.
 Window windowed(int64_t size, int64_t shards, int64_t out_shard, int64_t stride, int64_t low, int64_t window,
-                int64_t dilation) {
-  return {size, shards, -low, out_shard * stride, (out_shard - 1) * stride + (window - 1) * dilation + 1};
+                int64_t dilation, int64_t base) {
+  return {size, shards, -low, out_shard * stride, (out_shard - 1) * stride + (window - 1) * dilation + 1, base};
 }
 
 }  // namespace
@@ -70,8 +78,14 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64
       return {{n, shards, ints(AttrKey::start_indices)[dim], out * stride, (out - 1) * stride + 1}};
     }
     case Opcode::pad:
-      if (at(ints(AttrKey::interior_padding), dim, 0) != 0) return {};
-      return {{n, shards, -ints(AttrKey::edge_padding_low)[dim], out, out}};
+      return {{n, shards, -ints(AttrKey::edge_padding_low)[dim], out, out,
+               at(ints(AttrKey::interior_padding), dim, 0) + 1}};
+    case Opcode::dynamic_update_slice: {
+      auto start = hlo::constantInt(m, m.op(id).operands[2 + dim]);
+      if (!start) return {};
+      int64_t first = std::clamp<int64_t>(*start, 0, n - sizes[1]);
+      return {{n, shards, 0, out, out}, {sizes[1], shards, -first, out, out}};
+    }
     case Opcode::concatenate: {
       llvm::SmallVector<Window, 2> all;
       int64_t offset = 0;
@@ -87,16 +101,16 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64
     }
     case Opcode::convolution: {
       size_t s = indexOf(ints(AttrKey::input_spatial_dimensions), dim);
-      if (at(ints(AttrKey::lhs_dilation), s, 1) != 1) return {};
       int64_t k = m.typeOf(m.op(id).operands[1]).dims[ints(AttrKey::kernel_spatial_dimensions)[s]];
       return {windowed(n, shards, out, at(ints(AttrKey::window_strides), s, 1),
-                       at(ints(AttrKey::padding), 2 * s, 0), k, at(ints(AttrKey::rhs_dilation), s, 1))};
+                       at(ints(AttrKey::padding), 2 * s, 0), k, at(ints(AttrKey::rhs_dilation), s, 1),
+                       at(ints(AttrKey::lhs_dilation), s, 1))};
     }
     case Opcode::reduce_window: {
-      if (at(ints(AttrKey::base_dilations), dim, 1) != 1) return {};
       Window w = windowed(
           n, shards, out, at(ints(AttrKey::window_strides), dim, 1), at(ints(AttrKey::padding), 2 * dim, 0),
-          at(ints(AttrKey::window_dimensions), dim, 1), at(ints(AttrKey::window_dilations), dim, 1));
+          at(ints(AttrKey::window_dimensions), dim, 1), at(ints(AttrKey::window_dilations), dim, 1),
+          at(ints(AttrKey::base_dilations), dim, 1));
       return llvm::SmallVector<Window, 2>(m.op(id).results.size(), w);
     }
     default:
@@ -126,27 +140,72 @@ llvm::SmallVector<Window, 2> windowsOfFactor(const hlo::Module& m, hlo::OpId id,
 
 }  // namespace
 
+int cumulativeDirection(const hlo::Module& m, hlo::OpId id, int64_t dim, int64_t n) {
+  const hlo::Op& op = m.op(id);
+  if (op.opcode != Opcode::reduce_window || op.results.size() != 1) return 0;
+  auto get = [&](AttrKey key, size_t i, int64_t otherwise) { return at(m.getInts(id, key), i, otherwise); };
+  if (n < 2 || get(AttrKey::window_dimensions, dim, 1) != n || get(AttrKey::window_strides, dim, 1) != 1 ||
+      get(AttrKey::base_dilations, dim, 1) != 1 || get(AttrKey::window_dilations, dim, 1) != 1)
+    return 0;
+  int64_t low = get(AttrKey::padding, 2 * dim, 0), high = get(AttrKey::padding, 2 * dim + 1, 0);
+  bool forward = low == n - 1 && high == 0, backward = low == 0 && high == n - 1;
+  if ((!forward && !backward) || !sharding::reducerOf(m, op.regions[0])) return 0;
+  return forward ? 1 : -1;
+}
+
+std::vector<std::vector<std::pair<int64_t, int64_t>>> sortRounds(int64_t n) {
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> rounds;
+  for (int64_t p = 1; p < n; p *= 2) {
+    for (int64_t k = p; k >= 1; k /= 2) {
+      std::vector<std::pair<int64_t, int64_t>> pairs;
+      for (int64_t j = k % p; j + k < n; j += 2 * k) {
+        for (int64_t i = 0; i < k && i + j + k < n; ++i) {
+          if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) pairs.push_back({i + j, i + j + k});
+        }
+      }
+      if (!pairs.empty()) rounds.push_back(std::move(pairs));
+    }
+  }
+  return rounds;
+}
+
 bool neighbourSupported(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor,
                         int64_t shards) {
+  if (m.op(id).opcode == Opcode::sort) return shards > 1;
   return shards > 1 && !windowsOfFactor(m, id, rule, factor, shards).empty();
 }
 
 double neighbourBytes(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule, int factor,
                       const sharding::FactorAxes& axes) {
   int64_t shards = sharding::product(axes[factor]);
-  llvm::SmallVector<Window, 2> windows = windowsOfFactor(m, id, rule, factor, shards);
   double total = 0;
+  auto sliceBytes = [&](size_t operand, int dim) {
+    const hlo::Type& type = m.typeOf(m.op(id).operands[operand]);
+    auto dims = dimsOf(rule, rule.operands[operand], axes);
+    double bytes = elementBits(type.element) / 8.0;
+    for (int64_t d = 0; d < type.rank(); ++d) {
+      if (d != dim) bytes *= static_cast<double>(sharding::shardSize(type.dims[d], sharding::product(dims[d])));
+    }
+    return bytes;
+  };
+  int first_dim = dimOfFactor(rule.operands[0], factor);
+  if (m.op(id).opcode == Opcode::sort) {
+    int64_t shard = sharding::shardSize(m.typeOf(m.op(id).operands[0]).dims[first_dim], shards), sent = 0;
+    for (const auto& round : sortRounds(shards)) sent += 2 * static_cast<int64_t>(round.size()) * shard;
+    for (size_t i = 0; i < m.op(id).operands.size(); ++i)
+      total += sliceBytes(i, first_dim) * static_cast<double>(sent) / static_cast<double>(shards);
+    // The index that breaks ties travels along.
+    double ties = sliceBytes(0, first_dim) * 32 / elementBits(m.typeOf(m.op(id).operands[0]).element);
+    return total + ties * static_cast<double>(sent) / static_cast<double>(shards);
+  }
+  if (first_dim >= 0 && cumulativeDirection(m, id, first_dim, m.typeOf(m.op(id).operands[0]).dims[first_dim]) != 0)
+    return sliceBytes(0, first_dim) * static_cast<double>(shards - 1);
+  llvm::SmallVector<Window, 2> windows = windowsOfFactor(m, id, rule, factor, shards);
   size_t w = 0;
   for (size_t i = 0; i < m.op(id).operands.size() && w < windows.size(); ++i) {
     int dim = dimOfFactor(rule.operands[i], factor);
     if (dim < 0) continue;
-    const hlo::Type& type = m.typeOf(m.op(id).operands[i]);
-    auto dims = dimsOf(rule, rule.operands[i], axes);
-    double slice = elementBits(type.element) / 8.0;
-    for (int64_t d = 0; d < type.rank(); ++d) {
-      if (d != dim)
-        slice *= static_cast<double>(sharding::shardSize(type.dims[d], sharding::product(dims[d])));
-    }
+    double slice = sliceBytes(i, dim);
     const Window& win = windows[w++];
     total += slice * haloOf(win).sent;
     if (m.op(id).opcode == Opcode::reverse)

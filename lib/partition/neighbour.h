@@ -1,7 +1,11 @@
 // Operations that shift data along a dimension (slice, pad, concatenate, reverse, windows) keep it sharded by
 // fetching a window: device p needs the elements [start + p * step, + length) of an array whose device q
 // holds [q * shard, + shard). What lies outside its own shard comes from neighbours by permutes; what lies
-// outside the array is filled.
+// outside the array is filled. Where the operation spreads its operand (interior padding, base dilation) start,
+// step and length count in the spread array, of which only every dilation-th element exists.
+//
+// Two operations work across shards in another way: a cumulative window takes the totals of the shards before,
+// and a sort merges sorted shards pairwise.
 #pragma once
 #include "tpu/sharding/rules.h"
 
@@ -11,7 +15,11 @@ struct Window {
   int64_t size = 0;  // elements of the whole dimension
   int64_t shards = 1;
   int64_t start = 0, step = 0, length = 0;
+  int64_t dilation = 1;
   int64_t shard() const { return sharding::shardSize(size, shards); }
+  /// First element of device p's window, and how many a window touches at most.
+  int64_t first(int64_t p) const;
+  int64_t count() const { return dilation == 1 ? length : (length + dilation - 2) / dilation + 1; }
 };
 
 /// What the exchange of a window needs: elements from the left and from the right of the own shard, the range
@@ -29,6 +37,14 @@ Halo haloOf(const Window& w);
 llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId op, int64_t operand_dim,
                                        int64_t result_dim, llvm::ArrayRef<int64_t> operand_sizes,
                                        int64_t result_size, int64_t shards);
+
+/// 1 where a reduce_window is a running total from the low end along `dim` of whole size `n` (window and padding
+/// reach over all of it), -1 from the high end, 0 otherwise.
+int cumulativeDirection(const hlo::Module& m, hlo::OpId op, int64_t dim, int64_t n);
+
+/// Batcher's merge-exchange network over `n` sorted shards: in each round the pairs (low, high) merge, the low
+/// one keeps the smaller half.
+std::vector<std::vector<std::pair<int64_t, int64_t>>> sortRounds(int64_t n);
 
 bool neighbourSupported(const hlo::Module& m, hlo::OpId op, const sharding::OpRule& rule, int factor,
                         int64_t shards);

@@ -96,7 +96,9 @@ RuleFn findRule(Opcode opcode) {
 
 }  // namespace
 
-int numVariants(Opcode opcode) { return opcode == Opcode::slice ? 2 : 1; }
+int numVariants(Opcode opcode) {
+  return opcode == Opcode::slice || opcode == Opcode::dynamic_update_slice || opcode == Opcode::sort ? 2 : 1;
+}
 
 OpRule ruleFor(const hlo::Module& m, hlo::OpId id, int variant) {
   OpRule rule;

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "rules.h"
+#include "tpu/hlo/analysis.h"
 
 namespace tpu::sharding {
 
@@ -184,11 +185,13 @@ void dynamicUpdateSliceRule(const RuleInput& in, OpRule& rule) {
   const hlo::Type& update = in.operand(1);
   for (int64_t d = 0; d < from.rank(); ++d) {
     // A dim that is updated in part is shared by operand and result only: each device writes what falls into
-    // its range.
-    int f = rule.addFactor(from.dims[d]);
+    // its range. At a known place the update may be sharded as well: it is shifted to where it belongs.
+    bool whole = update.dims[d] == from.dims[d], shifted = !whole && in.variant == 1;
+    if (shifted && (update.dims[d] < 2 || !hlo::constantInt(in.m, in.op.operands[2 + d]))) continue;
+    int f = rule.addFactor(from.dims[d], shifted ? FactorKind::kNeighbour : FactorKind::kPass);
     rule.operands[0][d].push_back(f);
     rule.results[0][d].push_back(f);
-    if (update.dims[d] == from.dims[d]) rule.operands[1][d].push_back(f);
+    if (whole || shifted) rule.operands[1][d].push_back(f);
   }
 }
 

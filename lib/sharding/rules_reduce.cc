@@ -46,13 +46,19 @@ void windowRule(const RuleInput& in, OpRule& rule) {
 }
 
 void selectAndScatterRule(const RuleInput& in, OpRule& rule) {
-  auto window = in.m.getInts(in.id, AttrKey::window_dimensions);
+  auto window = in.m.getInts(in.id, AttrKey::window_dimensions), strides = in.m.getInts(in.id, AttrKey::window_strides);
+  auto pads = in.m.getInts(in.id, AttrKey::padding);
   for (int64_t d = 0; d < in.operand(0).rank(); ++d) {
-    if ((!window.empty() && window[d] != 1) || in.operand(0).dims[d] != in.operand(1).dims[d]) continue;
-    int f = rule.addFactor(in.operand(0).dims[d]);
-    rule.operands[0][d].push_back(f);
-    rule.operands[1][d].push_back(f);
-    rule.results[0][d].push_back(f);
+    int64_t size = window.empty() ? 1 : window[d], stride = strides.empty() ? 1 : strides[d];
+    bool padded = !pads.empty() && (pads[2 * d] != 0 || pads[2 * d + 1] != 0);
+    // Windows that neither overlap nor leave gaps are divided like a reshape: whole windows to each device.
+    if (size != stride || padded || in.operand(0).dims[d] != in.operand(1).dims[d] * size) continue;
+    int f = rule.addFactor(in.operand(1).dims[d], FactorKind::kPass, size > 1);
+    for (TensorFactors* t : {&rule.operands[0], &rule.operands[1], &rule.results[0]}) (*t)[d].push_back(f);
+    if (size == 1) continue;
+    int inner = rule.addFactor(size, FactorKind::kReplicate);
+    rule.operands[0][d].push_back(inner);
+    rule.results[0][d].push_back(inner);
   }
 }
 
@@ -164,6 +170,12 @@ void sortRule(const RuleInput& in, OpRule& rule) {
   }
   if (in.op.opcode == Opcode::chlo_top_k) {  // the k best of every part, then the k best of those
     rule.operands[0][dim].push_back(rule.addFactor(in.operand(0).dims[dim], FactorKind::kReduction));
+    return;
+  }
+  if (in.variant == 1 && in.operand(0).dims[dim] > 1) {  // shards are sorted and merged pairwise
+    int f = rule.addFactor(in.operand(0).dims[dim], FactorKind::kNeighbour);
+    for (TensorFactors& t : rule.operands) t[dim].push_back(f);
+    for (TensorFactors& t : rule.results) t[dim].push_back(f);
     return;
   }
   rule.note = "sorting needs the whole dimension";

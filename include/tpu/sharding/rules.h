@@ -39,7 +39,8 @@ struct OpRule {
 /// The rule of an operation. An operation without one gets a rule without factors and a note. Control
 /// operations, calls and terminators have no rule here: their values are tied by edges
 /// (partition/propagate.cc). Some operations can be divided in a second way, variant 1: a slice of a sharded
-/// dimension may come from whoever has it (operand dimension is a reduction) instead of being sharded itself.
+/// dimension may come from whoever has it (operand dimension is a reduction) instead of being sharded itself; an
+/// update at a constant place may be sharded like what it updates; sorted shards may be merged.
 OpRule ruleFor(const hlo::Module& module, hlo::OpId op, int variant = 0);
 int numVariants(hlo::Opcode opcode);
 
