@@ -66,6 +66,9 @@ for mode in source spmd machine; do
   run_cases "$mode" /usr/bin/python3 testdata/cases/run.py --mode "$mode"
 done
 
+phase "commands of the README"
+run_cases "examples" packaging/try-readme.sh
+
 phase "package"
 run_cases "the Debian package, installed" packaging/try-package.sh
 
