@@ -106,14 +106,22 @@ double elements(llvm::ArrayRef<int64_t> sizes, const Layout& l) {
 
 }  // namespace
 
+double Chooser::operandCost(const TensorView& t, const Layout& need) {
+  auto move = [&](const Layout& from, const Layout& to) {
+    return from == to ? 0 : planner_.plan(t.sizes, t.element_bits, from, to).cost;
+  };
+  double cost = move(t.layout, need);
+  if (!t.source) return cost;
+  return std::min(move(*t.source, need), cost + move(*t.source, t.layout));
+}
+
 double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   double total = 0;
   double memory = 0;
   for (const TensorView& t : p.operands) {
     Layout need = layoutFor(p.rule, *t.map, axes);
     memory += elements(t.sizes, need) * t.element_bits / 8;
-    if (t.free || t.layout == need) continue;
-    total += planner_.plan(t.sizes, t.element_bits, t.layout, need).cost;
+    if (!t.free) total += operandCost(t, need);
   }
   Axes partial = partialAxes(p.rule, axes);
   for (const TensorView& t : p.results) {
@@ -146,9 +154,8 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
             opcode == Opcode::dot_general || opcode == Opcode::dot || opcode == Opcode::convolution};
   llvm::SmallVector<FactorAxes, 6> wishes;
   bool any = false, agree = true;
-  auto wish = [&](const TensorView& t) {
+  auto wish = [&](const TensorView& t, const Layout& plain) {
     FactorAxes axes;
-    Layout plain = t.layout;
     llvm::SmallVector<hlo::DimSharding, 4> dims(plain.dims.size());
     for (size_t d = 0; d < dims.size(); ++d) {
       dims[d].axes = plain.dims[d];
@@ -158,9 +165,13 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
     normalise(p, axes);
     wishes.push_back(std::move(axes));
   };
-  for (const TensorView& t : results) wish(t);
+  bool detour = false;
+  for (const TensorView& t : results) wish(t, t.layout);
   for (const TensorView& t : operands) {
-    if (!t.free) wish(t);
+    if (t.free) continue;
+    wish(t, t.layout);
+    detour |= t.source.has_value();
+    if (t.source) wish(t, *t.source);
   }
   FactorAxes none(rule.factors.size());
   if (!any) return {none, 0};
@@ -169,7 +180,7 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
   for (const FactorAxes& w : wishes) merge(p, all, w);
   normalise(p, all);
   // The usual case: everybody agrees and nothing moves.
-  if (agree && partialAxes(rule, all).empty()) {
+  if (agree && !detour && partialAxes(rule, all).empty()) {
     bool same = true;
     for (size_t f = 0; f < all.size(); ++f)
       same &= all[f].empty() || rule.factors[f].kind != FactorKind::kNeighbour;

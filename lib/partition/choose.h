@@ -1,6 +1,8 @@
 // Which factors of an operation are sharded, when its operands and results do not agree: every tensor's wish
 // is tried as the leading one, and the cheapest wins by bytes on the wires plus work done twice.
 #pragma once
+#include <optional>
+
 #include "plan.h"
 #include "tpu/sharding/rules.h"
 
@@ -13,6 +15,8 @@ struct TensorView {
   int element_bits = 32;
   Layout layout;      // what the value has (operand) or is wanted to have (result)
   bool free = false;  // made in any sharding at no cost
+  /// An operand that was resharded for this operation alone: what it was before. It may come from there directly.
+  std::optional<Layout> source;
 };
 
 struct Choice {
@@ -38,6 +42,7 @@ class Chooser {
   void normalise(const Problem& p, sharding::FactorAxes& axes);
   bool merge(const Problem& p, sharding::FactorAxes& axes, const sharding::FactorAxes& more);
   double cost(const Problem& p, const sharding::FactorAxes& axes);
+  double operandCost(const TensorView& t, const Layout& need);
   const hlo::Module& m_;
   const hlo::Mesh& mesh_;
   Planner& planner_;

@@ -2,36 +2,10 @@
 // possible.
 #include <gtest/gtest.h>
 
-#include "equality_test_util.h"
-#include "tpu/hlo/analysis.h"
+#include "program_text_test_util.h"
 
 namespace tpu::partition {
 namespace {
-
-/// Elements of the largest value that a device holds, literals and iotas aside.
-int64_t largestValue(const hlo::Module& m) {
-  int64_t largest = 0;
-  hlo::walk(m, [&](hlo::OpId id) {
-    if (m.op(id).opcode == hlo::Opcode::constant || m.op(id).opcode == hlo::Opcode::iota) return;
-    for (hlo::ValueId v : m.op(id).results) largest = std::max(largest, m.typeOf(v).numElements());
-  });
-  return largest;
-}
-
-size_t count(const hlo::Module& m, hlo::Opcode opcode) {
-  size_t n = 0;
-  hlo::walk(m, [&](hlo::OpId id) { n += m.op(id).opcode == opcode; });
-  return n;
-}
-
-std::string program(const std::string& mesh, const std::string& args, const std::string& results,
-                    const std::string& body) {
-  return "module @m {\n  sdy.mesh @mesh = <[" + mesh + "]>\n  func.func public @main(" + args + ") -> (" +
-         results + ") {\n" + body + "  }\n}\n";
-}
-std::string sharded(const std::string& dims) {
-  return "{sdy.sharding = #sdy.sharding<@mesh, [" + dims + "]>}";
-}
 
 Comparison run(const std::string& text, double rtol = 1e-4) {
   Comparison c = compareText(text, "test.mlir", {}, 11, rtol);

@@ -1,5 +1,6 @@
 // What partitioning costs and why: one record per collective, a summary, and the text forms of both.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct PartitionReport {
   int64_t wire_bytes = 0;
   double dot_flops = 0, dot_flops_unpartitioned = 0;
   int64_t devices = 1;
+  /// Work per device beyond an even share of the whole program's: what several devices do alike.
+  double redundantFlops() const {
+    return std::max(0.0, dot_flops - dot_flops_unpartitioned / static_cast<double>(devices));
+  }
   int64_t arguments = 0, results = 0;
   int64_t argument_bytes = 0;             // per device
   int64_t replicated_argument_bytes = 0;  // of arguments that every device holds whole

@@ -54,7 +54,8 @@ void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
   JsonWriter w(os);
   w.beginObject().field("type", "summary").field("devices", report.devices);
   w.field("dot_flops", static_cast<int64_t>(report.dot_flops))
-      .field("dot_flops_unpartitioned", static_cast<int64_t>(report.dot_flops_unpartitioned));
+      .field("dot_flops_unpartitioned", static_cast<int64_t>(report.dot_flops_unpartitioned))
+      .field("dot_flops_redundant", static_cast<int64_t>(report.redundantFlops()));
   w.field("collectives", static_cast<int64_t>(report.records.size())).field("wire_bytes", report.wire_bytes);
   w.key("count_by_kind").beginObject();
   for (const auto& [kind, n] : report.count_by_kind) w.field(kind, n);

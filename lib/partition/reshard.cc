@@ -8,6 +8,7 @@
 #include "choose.h"
 #include "context.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/reducer.h"
 #include "tpu/sharding/text.h"
@@ -114,6 +115,7 @@ class Resharder {
     hlo::LocId loc = cause.needed_by ? m_.op(cause.needed_by).loc : cause.asked_at;
     OpId op = m_.create(at, Opcode::sdy_reshard, {v}, {m_.value(v).type}, loc);
     out(at).push_back(op);
+    if (cause.code == "constraint") requested_.insert(op.v);
     ValueId result = m_.op(op).results[0];
     m_.value(result).sharding = id;
     m_.setSharding(op, AttrKey::sharding, explicitSharding(need, id));
@@ -315,13 +317,23 @@ class Resharder {
     llvm::SmallVector<TensorView, 4> operands(n), results(k);
     for (size_t i = 0; i < n; ++i) {
       ValueId original = m_.op(id).operands[i], v = current(original);
-      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), freeRoot(original).valid()};
+      operands[i] = {&rule.operands[i], m_.typeOf(v).dims, bits(v), layout(v), freeRoot(original).valid(), {}};
+      if (ValueId source = sourceOf(original)) operands[i].source = layout(source);
     }
     for (size_t i = 0; i < k; ++i) {
       ValueId v = m_.op(id).results[i];
-      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), false};
+      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), false, {}};
     }
     return chooser_.choose(id, rule, operands, results);
+  }
+
+  /// What a value was resharded from, where nothing else reads it and no user asked for the change.
+  ValueId sourceOf(ValueId original) const {
+    if (original.v >= uses_->size() || (*uses_)[original.v] != 1) return ValueId();
+    ValueId v = current(original);
+    OpId def = m_.value(v).def;
+    if (v == original || !def || m_.op(def).opcode != Opcode::sdy_reshard || requested_.contains(def.v)) return ValueId();
+    return m_.op(def).operands[0];
   }
 
   /// The partial value from which a value was just reduced, where nothing else reads the reduced one.
@@ -525,6 +537,7 @@ class Resharder {
   std::vector<llvm::SmallVector<Layout, 8>> returns_;
   llvm::DenseMap<Slot, Slot> origin_;
   OpRule scratch_;
+  llvm::DenseSet<uint32_t> requested_;  // reshards that the user asked for: their ops stay on either side
   std::unique_ptr<std::vector<uint32_t>> uses_;
 };
 
