@@ -97,11 +97,25 @@ void packWhole(const SignaturePort& port, const HostTensor& global, uint8_t* to)
   isa::packHost(port.layout, storedType(port.element), port.local_dims, global.bytes.data(), to);
 }
 
-void merge(const Packed& packed, uint8_t* to, uint8_t* shadow) {
-  for (size_t i = 0; i < packed.bytes.size(); ++i) {
-    to[i] = static_cast<uint8_t>((to[i] & ~packed.mask[i]) | (packed.bytes[i] & packed.mask[i]));
-    if (shadow) shadow[i] = static_cast<uint8_t>(shadow[i] & ~packed.mask[i]);
+// f(word of the array, word of `packed`, word of its mask) becomes the array's word; the rest by bytes.
+template <class F>
+void mergeInto(uint8_t* to, const Packed& packed, F f) {
+  size_t i = 0;
+  for (; i + 8 <= packed.bytes.size(); i += 8) {
+    uint64_t old, bytes, mask;
+    std::memcpy(&old, to + i, 8);
+    std::memcpy(&bytes, &packed.bytes[i], 8);
+    std::memcpy(&mask, &packed.mask[i], 8);
+    old = f(old, bytes, mask);
+    std::memcpy(to + i, &old, 8);
   }
+  for (; i < packed.bytes.size(); ++i)
+    to[i] = static_cast<uint8_t>(f(uint64_t{to[i]}, uint64_t{packed.bytes[i]}, uint64_t{packed.mask[i]}));
+}
+
+void merge(const Packed& packed, uint8_t* to, uint8_t* shadow) {
+  mergeInto(to, packed, [](uint64_t old, uint64_t bytes, uint64_t mask) { return (old & ~mask) | (bytes & mask); });
+  if (shadow) mergeInto(shadow, packed, [](uint64_t old, uint64_t, uint64_t mask) { return old & ~mask; });
 }
 
 // Of a timing-only run, which looks at nothing else, only SMEM is filled.

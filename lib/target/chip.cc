@@ -34,12 +34,14 @@ struct Field {
   std::vector<std::string> texts;  // kArray of strings
   std::vector<int64_t> numbers;    // kArray of integers
   std::string json;                // the value, canonical
-  std::string mark, source, bracket, loc;
+  std::string mark, source, bracket;
+  std::optional<JsonValue> node;  // the value in the file
+  std::string loc() const { return node ? node->loc() : ""; }
 };
 using Fields = std::map<std::string, Field>;
 
 llvm::Error badValue(const Field& field, const llvm::Twine& text) {
-  return fail(Code::kBadChipValue, field.loc, text);
+  return fail(Code::kBadChipValue, field.loc(), text);
 }
 
 class FileReader {
@@ -166,7 +168,7 @@ class FileReader {
   // Either a bare value, which counts as assumed, or an object with value, mark, source and bracket.
   llvm::Error readField(JsonValue node, const std::string& path, Fields* fields) {
     Field field;
-    field.loc = node.loc();
+    field.node = node;
     field.mark = "assumed";
     if (node.isObject()) {
       if (llvm::Error error = readMarked(node, path, &field)) return error;
@@ -353,7 +355,7 @@ llvm::Expected<Chip> chipFromJson(const JsonValue& value) {
   Chip chip;
   if (llvm::Error error = FileReader(value).read(&fields, &chip.name)) return error;
   if (llvm::Error error = fillChip({fields, value.loc()}, &chip)) return error;
-  auto locOf = [&](const std::string& path) { return fields.at(path).loc; };
+  auto locOf = [&](const std::string& path) { return fields.at(path).loc(); };
   if (llvm::Error error = checkChip(chip, locOf)) return error;
   Printer printer{fields, {}};
   printer.all(chip.name);
