@@ -4,6 +4,7 @@
 #include "parser.h"
 #include "tpu/hlo/document.h"
 #include "tpu/hlo/verify.h"
+#include "tpu/serial/document.h"
 
 namespace tpu::frontend {
 
@@ -44,6 +45,7 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
     case Format::kHloText:
       return fail(Code::kUnsupportedFormat, filename, "this is HLO text; StableHLO text is read");
     case Format::kUnknown:
+      if (startsLikeObject(bytes)) return wrongStage(filename, "object", {"hlo", "spmd"});
       return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO text nor an IR document");
     case Format::kIrDocument:
     case Format::kStableHlo:

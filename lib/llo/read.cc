@@ -548,6 +548,7 @@ class Reader {
 }  // namespace
 
 llvm::Expected<Module> readDocument(std::string json, llvm::StringRef name) {
+  if (llvm::Error e = expectDocument(json, name, {"llo"})) return e;
   llvm::Expected<JsonDoc> doc = JsonDoc::parse(name, std::move(json));
   if (!doc) return doc.takeError();
   llvm::Expected<DocumentHeader> header = readDocumentHeader(*doc, {"llo"});

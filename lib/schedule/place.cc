@@ -71,6 +71,8 @@ llvm::Error placeBuffers(Context& ctx, int64_t limit) {
                                    [](const Placed& x, const Placed& y) { return x.begin < y.begin; }),
                   now);
   }
+  // Zero would say that nobody knows how much the program uses.
+  ctx.hbm_end = std::max(ctx.hbm_end, kHbmAlign);
   if (ctx.hbm_end > limit) return tooLarge(ctx, ctx.hbm_end, limit);
   for (size_t b = 0; b < m.buffers.size(); ++b) {
     if (m.buffers[b].alias >= 0) continue;

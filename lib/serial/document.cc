@@ -81,6 +81,15 @@ llvm::Error wrongStage(llvm::StringRef loc, llvm::StringRef got, llvm::ArrayRef<
   return fail(Code::kWrongStage, loc, text);
 }
 
+llvm::Error expectDocument(llvm::StringRef bytes, llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> wanted) {
+  if (startsLikeObject(bytes)) return wrongStage(name, "object", wanted);
+  if (bytes.ltrim().empty() || bytes.ltrim().starts_with("{")) return llvm::Error::success();
+  std::string text = "this is no document; needed is '" + llvm::join(wanted, "' or '") + "'";
+  for (llvm::StringRef stage : wanted)
+    if (llvm::StringRef maker = makerOf(stage); !maker.empty()) text += (", which " + maker + " makes").str();
+  return fail(Code::kWrongStage, name, text);
+}
+
 llvm::Expected<DocumentHeader> readDocumentHeader(const JsonDoc& doc, llvm::ArrayRef<llvm::StringRef> wanted) {
   JsonValue root = doc.root();
   std::optional<JsonValue> format = root.find("format");

@@ -49,6 +49,10 @@ struct DocumentHeader {
 llvm::Expected<DocumentHeader> readDocumentHeader(const JsonDoc& doc, llvm::ArrayRef<llvm::StringRef> wanted);
 /// The error of readDocumentHeader for a stage that is not wanted; for inputs that are no JSON ("object").
 llvm::Error wrongStage(llvm::StringRef loc, llvm::StringRef got, llvm::ArrayRef<llvm::StringRef> wanted);
+/// The first bytes of an object file.
+inline bool startsLikeObject(llvm::StringRef bytes) { return bytes.starts_with("\x7fTPUOBJ"); }
+/// Fails in words of stages where the input is plainly no document: an object, or a text of another kind.
+llvm::Error expectDocument(llvm::StringRef bytes, llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> wanted);
 /// Marks "format", "version" and "stage" as known.
 void ignoreHeader(FieldReader* reader);
 
