@@ -74,9 +74,10 @@ run_cases "the Debian package, installed" packaging/try-package.sh
 
 phase "stages of every case, random programs"
 run_cases "stages" /usr/bin/python3 testdata/cases/stages.py
-for chip in v5e testdata/chips/tiny.json; do
-  run_cases "random programs on $chip" /usr/bin/python3 testdata/random/random_programs.py --seed 1 --count 20 --chip "$chip"
-done
+for chip in v5e testdata/chips/tiny.json; do for devices in 1 8; do
+  run_cases "random programs on $devices devices, $chip" /usr/bin/python3 testdata/random/random_programs.py \
+    --seed 1 --count 15 --chip "$chip" --devices "$devices"
+done; done
 
 phase "handed cases"
 if [ -x ../shared/tools/run_cases.py ]; then

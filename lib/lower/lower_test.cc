@@ -256,6 +256,35 @@ TEST(Lower, ReductionsFromValuesOfTheRun) {
         "  return %0, %1, %2, %3#0, %3#1 : tensor<9xf32>, tensor<130xf32>, tensor<i8>, tensor<9xf32>, tensor<9xi8>\n}\n");
 }
 
+// How many results of the program take an argument's storage; its values are checked as well.
+int shared(const std::string& attribute, const std::string& body) {
+  const std::string t = "tensor<64x256xf32>";
+  const std::string text = "func.func @main(%a: " + t + " {" + attribute + "}, %b: " + t + ", %u: tensor<2x256xf32>, %i: tensor<i32>) -> " + t + " {\n" + body +
+                           "\n  return %r : " + t + "\n}\n";
+  check(text);
+  CollectSink sink;
+  auto module = frontend::readProgram(text, "test.mlir", sink);
+  auto llo = lower(std::move(*module), *target::parseTarget("v5e:1x1"), {}, sink);
+  int n = 0;
+  for (const llo::Buffer& b : llo->buffers) n += b.role == llo::Role::kResult && b.alias >= 0;
+  return n;
+}
+
+TEST(Lower, ResultsTakeTheStorageOfDonatedArguments) {
+  const std::string t = "tensor<64x256xf32>", named = "tf.aliasing_output = 0 : i32";
+  const std::string sum = "  %r = stablehlo.add %a, %b : " + t;
+  EXPECT_EQ(shared(named, sum), 1);
+  EXPECT_EQ(shared("jax.buffer_donor = true", sum), 1);
+  EXPECT_EQ(shared("", sum), 0);
+  const std::string types = "(" + t + ", tensor<2x256xf32>, tensor<i32>, tensor<i32>) -> " + t;
+  EXPECT_EQ(shared(named, "  %r = stablehlo.dynamic_update_slice %a, %u, %i, %i : " + types), 1);
+  // Read again after the result began to be written.
+  EXPECT_EQ(shared(named, "  %0 = stablehlo.dynamic_update_slice %a, %u, %i, %i : " + types + "\n  %r = stablehlo.reverse %a, dims = [0] : " + t), 0);
+  EXPECT_EQ(shared(named, "  %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
+                          "  %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [0] : (" + t + ", tensor<f32>) -> tensor<256xf32>\n"
+                          "  %1 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<256xf32>) -> " + t + "\n  %r = stablehlo.subtract %a, %1 : " + t), 1);
+}
+
 TEST(Lower, TotalOrderAndRemainders) {
   check("func.func @main(%a: tensor<5x7xf32>, %b: tensor<5x7xf32>) -> (tensor<5x7xi1>, tensor<5x7xf32>) {\n"
         "  %z = stablehlo.constant dense<0.0> : tensor<5x7xf32>\n  %n = stablehlo.negate %z : tensor<5x7xf32>\n"

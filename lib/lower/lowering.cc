@@ -2,6 +2,7 @@
 #include "lowering.h"
 
 #include "decompose.h"
+#include "donation.h"
 #include "tpu/hlo/analysis.h"
 
 namespace tpu::lower {
@@ -96,6 +97,10 @@ llvm::Expected<llo::Module> Lowering::run() {
   for (size_t i = 0; i < results.size(); ++i)
     if (auto err = copyValue(results[i], result_buffers_[i])) return err;
   if (out_.driver.op_locs.empty()) out_.driver.op_locs.push_back(0);
+  llvm::SmallVector<bool> donated(out_.args.size(), false);
+  const std::vector<hlo::Port>& ports = m_.func(m_.entry).arg_ports;
+  for (size_t i = 0; i < donated.size() && i < ports.size(); ++i) donated[i] = ports[i].donated;
+  shareDonated(out_, donated);
   return std::move(out_);
 }
 
