@@ -1,6 +1,7 @@
 // Finding out what an input is, and reading it.
 #include "tpu/frontend/frontend.h"
 
+#include "bytecode/bytecode.h"
 #include "parser.h"
 #include "tpu/hlo/document.h"
 #include "tpu/hlo/verify.h"
@@ -40,8 +41,6 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
   switch (sniff(bytes)) {
     case Format::kEmpty:
       return fail(Code::kEmptyInput, filename, "the input is empty");
-    case Format::kBytecode:
-      return fail(Code::kUnsupportedFormat, filename, "this is MLIR bytecode; StableHLO text is read");
     case Format::kHloText:
       return fail(Code::kUnsupportedFormat, filename, "this is HLO text; StableHLO text is read");
     case Format::kUnknown:
@@ -49,11 +48,13 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
       return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO text nor an IR document");
     case Format::kIrDocument:
     case Format::kStableHlo:
+    case Format::kBytecode:
       break;
   }
-  bool document = sniff(bytes) == Format::kIrDocument;
-  llvm::Expected<hlo::Module> module =
-      document ? hlo::readDocument(bytes, filename) : parseStableHlo(bytes, filename, sink);
+  Format format = sniff(bytes);
+  llvm::Expected<hlo::Module> module = format == Format::kIrDocument ? hlo::readDocument(bytes, filename)
+                                       : format == Format::kBytecode ? readBytecode(bytes, filename, sink)
+                                                                     : parseStableHlo(bytes, filename, sink);
   if (!module) return module;
   if (llvm::Error e = hlo::verify(*module)) return e;
   return module;

@@ -5,27 +5,13 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "parser.h"
+#include "rules.h"
 
 namespace tpu::frontend {
 
 using hlo::AttrKind;
 
 namespace {
-
-// Spellings of the dialects for keys of attrs.def.
-std::optional<hlo::AttrKey> keyOf(llvm::StringRef name, hlo::Opcode opcode) {
-  using hlo::AttrKey;
-  if (opcode == hlo::Opcode::composite) {
-    if (name == "name") return AttrKey::composite_name;
-    if (name == "version") return AttrKey::composite_version;
-  }
-  if (name == "mhlo.sharding") return AttrKey::mhlo_sharding;
-  if (name == "mhlo.frontend_attributes") return AttrKey::frontend_attributes;
-  if (name == "sdy.sharding_rule") return AttrKey::sharding_rule;
-  if (name == "handle") return AttrKey::channel_id;  // of channel_handle<handle = 1, type = 1>
-  if (name == "type") return AttrKey::channel_type;
-  return hlo::findAttrKey(name);
-}
 
 bool isStruct(llvm::StringRef name) {
   return name == "dimension_numbers" || name == "dot_dimension_numbers" ||
@@ -60,7 +46,7 @@ bool Parser::attrEntries(OpId op, char close) {
 bool Parser::attrEntry(OpId op, const std::string& name) {
   Opcode opcode = m.op(op).opcode;
   if (!c.accept('=')) {  // a unit attribute
-    auto key = keyOf(name, opcode);
+    auto key = attrKeyOf(name, opcode);
     if (key && hlo::attrKind(*key) == AttrKind::kBool)
       m.setBool(op, *key, true);
     else
@@ -69,7 +55,7 @@ bool Parser::attrEntry(OpId op, const std::string& name) {
   }
   if (name == "sdy.sharding") return resultShardings(op);
   if (isStruct(name)) return structAttr(op);
-  if (auto key = keyOf(name, opcode)) return attrValue(op, *key);
+  if (auto key = attrKeyOf(name, opcode)) return attrValue(op, *key);
   c.blanks();
   llvm::StringRef text = c.balanced();
   if (c.failed()) return false;
@@ -178,8 +164,14 @@ bool Parser::attrValue(OpId op, AttrKey key) {
       break;
     case AttrKind::kFloat: {
       uint8_t bytes[8];
-      if (!number(ElementType::kF64, bytes) || !maybeTypeSuffix()) return false;
+      if (!number(ElementType::kF64, bytes)) return false;
       std::memcpy(&attr.f, bytes, 8);
+      c.blanks();
+      const char* type = c.p;
+      if (!maybeTypeSuffix()) return false;
+      // The digits of an f32 stand for the nearest one.
+      if (llvm::StringRef(type, static_cast<size_t>(c.p - type)).contains("f32"))
+        attr.f = static_cast<float>(attr.f);
       break;
     }
     case AttrKind::kInts:
@@ -340,43 +332,6 @@ bool Parser::windowAttr(OpId op) {
     m.setInts(op, *key, values);
   } while (c.accept(','));
   return c.expect('}');
-}
-
-// Printers leave out what has its default value; later stages find it stated.
-void Parser::fillDefaults(OpId op) {
-  auto fill = [&](AttrKey key, size_t count, int64_t value) {
-    if (!m.has(op, key)) m.setInts(op, key, Ints(count, value));
-  };
-  if (m.op(op).operands.empty()) return;
-  size_t rank = m.typeOf(m.op(op).operands[0]).dims.size();
-  switch (m.op(op).opcode) {
-    case Opcode::convolution: {
-      size_t spatial = rank < 2 ? 0 : rank - 2;
-      for (AttrKey key : {AttrKey::window_strides, AttrKey::lhs_dilation, AttrKey::rhs_dilation})
-        fill(key, spatial, 1);
-      fill(AttrKey::padding, 2 * spatial, 0);
-      fill(AttrKey::window_reversal, spatial, 0);
-      for (AttrKey key : {AttrKey::feature_group_count, AttrKey::batch_group_count})
-        if (!m.has(op, key)) m.setInt(op, key, 1);
-      return;
-    }
-    case Opcode::reduce_window:
-      for (AttrKey key : {AttrKey::window_strides, AttrKey::base_dilations, AttrKey::window_dilations})
-        fill(key, rank, 1);
-      fill(AttrKey::padding, 2 * rank, 0);
-      return;
-    case Opcode::select_and_scatter:
-      for (AttrKey key : {AttrKey::window_dimensions, AttrKey::window_strides}) fill(key, rank, 1);
-      fill(AttrKey::padding, 2 * rank, 0);
-      return;
-    case Opcode::sort:
-      if (!m.has(op, AttrKey::dimension)) m.setInt(op, AttrKey::dimension, -1);
-      if (m.getInt(op, AttrKey::dimension) < 0 && rank > 0)
-        m.setInt(op, AttrKey::dimension, m.getInt(op, AttrKey::dimension) + static_cast<int64_t>(rank));
-      return;
-    default:
-      return;
-  }
 }
 
 }  // namespace tpu::frontend

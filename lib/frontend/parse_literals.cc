@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "parser.h"
+#include "rules.h"
 #include "tpu/hlo/literal.h"
 
 namespace tpu::frontend {
@@ -166,7 +167,7 @@ bool Parser::number(ElementType element, uint8_t* out) {
   return true;
 }
 
-// Raw little-endian bytes; pred may come packed, eight to a byte. One element's bytes are a splat.
+// Raw bytes in hexadecimal digits.
 bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, const char* at) {
   if (!hex.consume_front("0x") && !hex.consume_front("0X"))
     return c.error(Code::kBadLiteral, at, "text in a number literal");
@@ -177,27 +178,8 @@ bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, co
     if (high > 15 || low > 15) return c.error(Code::kBadLiteral, at, "bad hexadecimal digit");
     bytes[i] = static_cast<uint8_t>(high * 16 + low);
   }
-  size_t count = static_cast<size_t>(type.numElements()), size = static_cast<size_t>(hostBytes(type.element));
-  if (type.element == ElementType::kPred && bytes.size() != count) {
-    if (bytes.size() == 1 && count > 8) {
-      literal.splat = true;
-      literal.bytes.assign(1, bytes[0] != 0);
-      return true;
-    }
-    if (bytes.size() != (count + 7) / 8)
-      return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
-    literal.bytes.resize(count);
-    for (size_t i = 0; i < count; ++i) literal.bytes[i] = (bytes[i / 8] >> (i % 8)) & 1;
-    return true;
-  }
-  if (bytes.size() == size && count != 1)
-    literal.splat = true;
-  else if (count > bytes.size() || bytes.size() != count * size)
+  if (!literalFromBytes(literal, type, std::move(bytes)))
     return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
-  literal.bytes = std::move(bytes);
-  // Normalise: pred to 0 or 1, small integers sign-extended.
-  if (elementBits(type.element) < 8 && !isFloat(type.element))
-    for (uint8_t& byte : literal.bytes) hlo::storeInt(type.element, byte, &byte);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "parser.h"
+#include "rules.h"
 
 namespace tpu::frontend {
 
@@ -18,9 +19,13 @@ llvm::Error Parser::run() {
   scanAliases();
   scanMeshes();
   bool done = !c.failed() && parseTop();
-  if (done) done = chooseEntry();
+  if (done)
+    if (std::string why = chooseEntry(m); !why.empty()) {
+      c.p = c.begin;
+      done = c.error(Code::kUnknownName, c.begin, why);
+    }
   if (!done || c.failed()) return c.takeError();
-  applyModuleAliases();
+  applyModuleAliases(m);
   if (!saw_file_loc_)
     sink_.warn(
         Code::kNoLocations, base_,
@@ -159,20 +164,9 @@ bool Parser::parseModuleAttrs() {
       continue;
     }
     c.blanks();
-    const char* at = c.p;
     std::string text = c.balanced().str();
     if (c.failed()) return false;
     m.attrs.push_back({name, text});
-    if (name != "mhlo.input_output_alias") continue;
-    // [{alias = {..., parameter_number = 2 : i64}, output_index = array<i64: 1>}, ...]
-    for (const char* entry = at; entry && entry < c.p;) {
-      const char* number = std::strstr(entry, "parameter_number = ");
-      const char* output = number ? std::strstr(number, "output_index = array<i64: ") : nullptr;
-      if (!number || !output || output > c.p) break;
-      module_aliases_.push_back({std::atoll(number + std::strlen("parameter_number = ")),
-                                 std::atoll(output + std::strlen("output_index = array<i64: "))});
-      entry = output + 1;
-    }
   } while (c.accept(','));
   return c.expect('}');
 }
@@ -286,28 +280,6 @@ bool Parser::parseFunc() {
   if (!optionalLoc(loc)) return false;
   m.funcs[func_.v].loc = loc.file ? loc.file : textLoc(place);
   return true;
-}
-
-bool Parser::chooseEntry() {
-  m.entry = m.findFunc("main");
-  if (m.entry) return true;
-  for (size_t i = 0; i < m.funcs.size(); ++i) {
-    if (m.funcs[i].is_private) continue;
-    if (m.entry) {
-      c.p = c.begin;
-      return c.error(Code::kUnknownName, c.begin, "several public functions and none is called @main");
-    }
-    m.entry = hlo::FuncId(static_cast<uint32_t>(i));
-  }
-  return m.entry || c.error(Code::kUnknownName, c.begin, "the module has no public function");
-}
-
-// TensorFlow states aliases on the module instead of on the arguments.
-void Parser::applyModuleAliases() {
-  hlo::Func& entry = m.funcs[m.entry.v];
-  for (auto [parameter, output] : module_aliases_)
-    if (parameter >= 0 && parameter < static_cast<int64_t>(entry.arg_ports.size()))
-      entry.arg_ports[static_cast<size_t>(parameter)].alias = static_cast<int>(output);
 }
 
 }  // namespace tpu::frontend

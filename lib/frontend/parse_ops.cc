@@ -1,6 +1,7 @@
 // One operation: its results, its form (generic in quotes, or pretty), its types, its location.
 #include "llvm/ADT/StringSwitch.h"
 #include "parser.h"
+#include "rules.h"
 
 namespace tpu::frontend {
 
@@ -95,7 +96,7 @@ bool Parser::finishOp(OpId op, const Results& results, const char* at, std::pair
   if (const hlo::Attr* attr = m.findAttr(op, AttrKey::result_shardings))
     for (size_t i = 0; i < attr->ints.size() && i < found; ++i)
       m.value(m.op(op).results[i]).sharding = hlo::ShardingId(static_cast<uint32_t>(attr->ints[i]));
-  fillDefaults(op);
+  fillDefaults(m, op);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Meshes and shardings of the sdy dialect: axes, sub-axes, open and closed dimensions, priorities, replicated
 // and unreduced axes.
 #include "parser.h"
+#include "rules.h"
 
 namespace tpu::frontend {
 
@@ -56,20 +57,7 @@ bool Parser::meshRef(MeshId& id) {
   c.acceptWord("#sdy.mesh") || c.acceptWord("mesh");
   Mesh inlined;
   if (!mesh(inlined)) return false;
-  // An inlined mesh is one without a name; equal ones are one.
-  for (size_t i = 0; i < m.meshes.size(); ++i) {
-    const Mesh& other = m.meshes[i];
-    bool same = other.name.empty() && other.device_ids == inlined.device_ids &&
-                other.maximal_device == inlined.maximal_device && other.axes.size() == inlined.axes.size();
-    for (size_t a = 0; same && a < other.axes.size(); ++a)
-      same = other.axes[a].name == inlined.axes[a].name && other.axes[a].size == inlined.axes[a].size;
-    if (same) {
-      id = MeshId(static_cast<uint32_t>(i));
-      return true;
-    }
-  }
-  id = MeshId(static_cast<uint32_t>(m.meshes.size()));
-  m.meshes.push_back(std::move(inlined));
+  id = inlinedMesh(m, std::move(inlined));
   return true;
 }
 

@@ -62,8 +62,6 @@ class Parser {
   bool parseArgs(hlo::FuncId func);
   bool parseResults(hlo::FuncId func);
   bool parsePortAttrs(hlo::Port& port);
-  void applyModuleAliases();
-  bool chooseEntry();
 
   // parse_names.cc
   void bind(llvm::StringRef name, ValueId first, uint32_t count, const char* at);
@@ -116,7 +114,6 @@ class Parser {
   bool setEnum(OpId op, AttrKey key, llvm::StringRef spelling, const char* at);
   bool strings(std::vector<std::string>& values);
   void addExtra(OpId op, llvm::StringRef text);
-  void fillDefaults(OpId op);
 
   // parse_shardings.cc
   bool mesh(hlo::Mesh& mesh);  // <["x"=2], device_ids=[...]>
@@ -166,7 +163,6 @@ class Parser {
   std::vector<Alias> numbered_locs_;  // #locN by N + 1; #loc is 0
   llvm::StringMap<Alias> aliases_;    // the others, with '#' or '!' in front
   llvm::StringMap<hlo::MeshId> meshes_;
-  std::vector<std::pair<int64_t, int64_t>> module_aliases_;  // parameter, output: mhlo.input_output_alias
 
   std::vector<Binding> numbered_;  // %12
   llvm::DenseMap<llvm::StringRef, Binding> named_;

@@ -1,0 +1,13 @@
+// StableHLO's portable artifacts: a program of versioned operations (vhlo) in MLIR bytecode.
+#pragma once
+#include "llvm/Support/Error.h"
+#include "tpu/hlo/module.h"
+#include "tpu/support/diagnostics.h"
+
+namespace tpu::frontend {
+
+/// Reads an artifact. Not verified. Errors name the byte at which they were found.
+llvm::Expected<hlo::Module> readBytecode(llvm::StringRef bytes, llvm::StringRef filename,
+                                         DiagnosticSink& sink);
+
+}  // namespace tpu::frontend
