@@ -446,8 +446,11 @@ llvm::Error Lowering::lowerPermute(hlo::OpId id) {
       if (in_groups) link(group[from], group[to]);
       else link(from, to);
     }
-  int target_word = deviceWord(target), source_word = deviceWord(source);
-  int ready = out_.num_sems++, recv = out_.num_sems++, sent = out_.num_sems++;
+  // Permutes of the same pairs share semaphores: each device hears from one target and one source, in order.
+  auto [entry, fresh] = permutes_.try_emplace(target);
+  if (fresh) entry->second = {deviceWord(target), deviceWord(source), out_.num_sems, out_.num_sems + 1, out_.num_sems + 2};
+  if (fresh) out_.num_sems += 3;
+  const auto [target_word, source_word, ready, recv, sent] = entry->second;
   auto reg = [](llo::S s) { return llo::Scalar{true, s.id, 0}; };
   bool anyone_missing = llvm::is_contained(source, kNobody);
   for (size_t i = 0; i < op.operands.size(); ++i) {

@@ -1,7 +1,9 @@
 // Elementwise ops become few kernels: an op joins its only consumer kernel when it has the same dims; constants, iotas and
 // broadcasts are rebuilt wherever they are read and stand in memory only when something else asks for them.
+#include <algorithm>
 #include <cassert>
 
+#include "llvm/ADT/DenseSet.h"
 #include "lowering.h"
 
 namespace tpu::lower {
@@ -12,7 +14,12 @@ using HloOp = hlo::Opcode;
 namespace {
 
 // Kernels beyond this many nodes spill more than they save.
-constexpr int kMostNodes = 48;
+int mostNodes(const target::Chip& chip) { return chip.vector_regs >= 32 ? 48 : 12; }
+
+// Arrays that one kernel reads: two slots of the smallest block of each, 16 KiB in the worst mix of types, must fit.
+size_t mostInputs(const target::Chip& chip) {
+  return static_cast<size_t>(std::clamp<int64_t>(chip.vmem_bytes / (40 << 10), 3, 32));
+}
 
 llvm::StringRef shortName(HloOp op) { return hlo::opInfo(op).mnemonic; }
 
@@ -73,10 +80,24 @@ void Lowering::planFusion(hlo::RegionId region) {
     const hlo::Op& op = m_.op(id);
     return llvm::ArrayRef<int64_t>(op.opcode == HloOp::reduce ? typeOf(op.operands[0]).dims : typeOf(op.results[0]).dims);
   };
+  // What the kernel of a root op reads, as far as joined: arrays that nothing rebuilds in place.
+  llvm::DenseMap<uint32_t, llvm::SmallDenseSet<uint32_t, 8>> read;
+  auto addReads = [&](llvm::SmallDenseSet<uint32_t, 8>& to, hlo::OpId id) {
+    for (hlo::ValueId v : m_.op(id).operands) {
+      hlo::OpId def = m_.value(v).def;
+      while (def.valid() && m_.op(def).opcode == HloOp::broadcast_in_dim && !isScalar(v)) {
+        v = m_.op(def).operands[0];
+        def = m_.value(v).def;
+      }
+      const bool free = def.valid() && (m_.op(def).opcode == HloOp::constant || m_.op(def).opcode == HloOp::iota);
+      if (!free && !isScalar(v)) to.insert(v.v);
+    }
+  };
   llvm::DenseMap<uint32_t, int> nodes;
   for (auto it = r.ops.rbegin(); it != r.ops.rend(); ++it) {
     hlo::OpId id = *it;
     cluster_of_[id.v] = id;
+    addReads(read[id.v], id);
     if (!fusable(id) || rebuilt(m_.op(id).opcode) || driverScalar(id)) continue;
     hlo::OpId target;
     bool joins = !users[m_.op(id).results[0].v].empty();
@@ -92,7 +113,12 @@ void Lowering::planFusion(hlo::RegionId region) {
       }
       target = c;
     }
-    if (!joins || nodes[target.v] >= kMostNodes) continue;
+    if (!joins || nodes[target.v] >= mostNodes(target_.chip)) continue;
+    llvm::SmallDenseSet<uint32_t, 8> together = read[target.v];
+    together.erase(m_.op(id).results[0].v);
+    addReads(together, id);
+    if (together.size() > mostInputs(target_.chip)) continue;
+    read[target.v] = std::move(together);
     ++nodes[target.v];
     cluster_of_[id.v] = target;
   }

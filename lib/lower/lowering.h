@@ -47,6 +47,12 @@ struct GroupTable {
   int ring_ready[2] = {-1, -1}, ring_recv[2] = {-1, -1}, ring_send[2] = {-1, -1};
 };
 
+/// The pairs of a permute as seen by the driver, by device-table words, and its semaphores.
+struct PermuteTable {
+  int target_word = -1, source_word = -1;
+  int ready_sem = -1, recv_sem = -1, send_sem = -1;
+};
+
 class Lowering {
  public:
   Lowering(hlo::Module& module, const target::Target& target, const LowerOptions& options, DiagnosticSink& sink);
@@ -196,6 +202,7 @@ class Lowering {
   std::vector<int32_t> result_buffers_;                // entry result -> buffer
   std::vector<hlo::OpId> cluster_of_;                  // op -> root op of its cluster; none: not fused away
   std::map<std::string, GroupTable> groups_;
+  std::map<std::vector<uint32_t>, PermuteTable> permutes_;  // by target of each device
   int local_sem_ = -1;
   double trips_ = 1;                                   // of the loops around, where known
 };

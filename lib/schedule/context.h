@@ -37,6 +37,11 @@ struct Context {
     smem_end += (bytes + 3) / 4 * 4;
     return at;
   }
+  /// Where SMEM is short, all code shares one area for descriptors and writes each word of one before it is used: the
+  /// first descriptor of the area is for single transfers, those behind it for the blocks of the running kernel. -1: each
+  /// transfer has a descriptor of its own.
+  int64_t shared_descriptors = -1;
+  int64_t sharedDescriptor(int64_t index) const { return shared_descriptors + 4 * isa::kDmaWords * index; }
   /// An SMEM copy of a descriptor; one that is never patched is shared with equal ones.
   int64_t placeDescriptor(const std::vector<uint32_t>& words, bool patched);
   const std::string& locOf(uint32_t row) const { return module.locs[row < module.locs.size() ? row : 0]; }

@@ -300,7 +300,9 @@ void Expander::dma(const llo::Dma& d) {
   const bool device_reg = d.remote && d.device.is_reg;
   const bool patched =
       device_reg || row[0].id >= 0 || row[1].id >= 0 || offset[0].id >= 0 || offset[1].id >= 0;
-  const int64_t at = ctx_.placeDescriptor(w, patched);
+  const bool shared = ctx_.shared_descriptors >= 0;
+  const int64_t at = shared ? ctx_.sharedDescriptor(0) : ctx_.placeDescriptor(w, patched);
+  for (int k = 0; shared && k < isa::kDmaWords; ++k) storeWord(at + 4 * k, static_cast<int32_t>(w[k]));
   for (int k = 0; k < 2; ++k) {
     if (row[k].id >= 0) storeWord(at + 4 * base_word[k], row[k]);
     if (offset[k].id >= 0) storeWord(at + 4 * (base_word[k] + 1), offset[k]);

@@ -99,6 +99,7 @@ namespace {
 struct TransferState {
   const llo::Transfer* transfer;
   int64_t descriptor;
+  std::vector<uint32_t> words = {};  // of a shared descriptor: what is written at the start of the kernel
 };
 struct BlockState {
   const llo::PipelineBlock* block;
@@ -164,6 +165,7 @@ class KernelExpander {
   std::vector<P> wrap_;            // wrap_[d]: the step wrapped dimensions d.. (inner ones included)
   std::vector<P> done_;            // by companion
   bool single_ = false;            // one grid step
+  int64_t used_descriptors_ = 0;   // of the shared area
 };
 
 int64_t transferBytes(const llo::Transfer& t) {
@@ -221,7 +223,12 @@ void KernelExpander::makeDescriptors(BlockState& s) {
       w[isa::kDmaSrcStride1 + 3 * k] = static_cast<uint32_t>(s.out() ? d.vmem_stride : d.hbm_stride);
       w[isa::kDmaDstStride1 + 3 * k] = static_cast<uint32_t>(s.out() ? d.hbm_stride : d.vmem_stride);
     }
-    s.transfers.push_back({&original, ctx_.placeDescriptor(w, true)});
+    if (ctx_.shared_descriptors < 0) {
+      s.transfers.push_back({&original, ctx_.placeDescriptor(w, true)});
+    } else {
+      s.transfers.push_back({&original, ctx_.sharedDescriptor(++used_descriptors_)});
+      s.transfers.back().words = std::move(w);
+    }
   }
 }
 
@@ -234,6 +241,8 @@ void KernelExpander::initDescriptors(BlockState& s) {
   s.offset = b_.newS();
   b_.setReg(s.offset, s.in_rows ? row : bytes);
   for (TransferState& t : s.transfers) {
+    for (size_t k = 0; k < t.words.size(); ++k)
+      b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * static_cast<int64_t>(k)}, b_.imm(static_cast<int32_t>(t.words[k]))});
     if (!s.in_rows) {
       b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * base}, row});
       continue;

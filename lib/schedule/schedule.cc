@@ -36,7 +36,10 @@ llvm::Error importPass(State& s) {
   return llvm::Error::success();
 }
 
-llvm::Error placePass(State& s) {
+// Bytes of SMEM kept free for scalars that are spilled later.
+constexpr int64_t kSpillRoom = 1024;
+
+llvm::Error placeAll(State& s, bool share_descriptors) {
   s.work = std::make_unique<Work>(s);
   Context& ctx = s.work->ctx;
   ctx.smem_end = isa::kDeviceTableAddress + 4 * s.module.device_table_words;
@@ -44,10 +47,21 @@ llvm::Error placePass(State& s) {
   for (const llo::Kernel& k : s.module.kernels) words = std::max(words, paramWords(k).back());
   ctx.params = ctx.allocSmem(4 * words);
   ctx.link_word = ctx.allocSmem(4);
+  if (share_descriptors) {
+    size_t most = 0;
+    for (const llo::Kernel& k : s.module.kernels) {
+      size_t n = 0;
+      for (const llo::PipelineBlock& b : k.blocks) n += b.transfers.size();
+      most = std::max(most, n);
+    }
+    ctx.shared_descriptors = ctx.allocSmem(4 * isa::kDmaWords * static_cast<int64_t>(most + 1));
+  }
   ctx.sems_used = s.module.num_sems;
   const int64_t usable = s.chip.hbmUsablePerDevice();
   return placeBuffers(ctx, s.options.hbm_limit > 0 ? std::min(s.options.hbm_limit, usable) : usable);
 }
+
+llvm::Error placePass(State& s) { return placeAll(s, /*share_descriptors=*/false); }
 
 Func expandDriver(Work& work) {
   Func func;
@@ -61,7 +75,7 @@ Func expandDriver(Work& work) {
   return func;
 }
 
-llvm::Error expandPass(State& s) {
+llvm::Error expandAll(State& s) {
   Work& work = *s.work;
   work.funcs.push_back(expandDriver(work));
   s.stats.functions.emplace_back();
@@ -86,6 +100,14 @@ llvm::Error expandPass(State& s) {
     findFreshWrites(work.funcs[f]);
   }
   return llvm::Error::success();
+}
+
+llvm::Error expandPass(State& s) {
+  if (llvm::Error e = expandAll(s)) return e;
+  if (s.work->ctx.smem_end + kSpillRoom <= s.chip.smem_bytes) return llvm::Error::success();
+  s.stats.functions.clear();
+  if (llvm::Error e = placeAll(s, /*share_descriptors=*/true)) return e;
+  return expandAll(s);
 }
 
 llvm::Error simplifyPass(State& s) {

@@ -469,6 +469,20 @@ TEST(Scheduled, KernelsCanBeCalledAgain) {
   EXPECT_EQ(difference(m, chip, true), "");
 }
 
+// With little SMEM all transfers share descriptors, which are written before each use.
+TEST(Scheduled, SharedDescriptors) {
+  const target::Chip chip = chipOf("v5e");
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    Module m = RandomDriver(seed, chip).make();
+    llo::Buffer filler;
+    filler.name = "filler";
+    filler.space = isa::Space::kSmem;
+    filler.bytes = filler.real_bytes = chip.smem_bytes - 2048;
+    m.buffers.push_back(filler);
+    ASSERT_EQ(difference(m, chip, true), "") << "seed " << seed;
+  }
+}
+
 // out = lhs @ rhs + 1.5 on all matrix units at once, rows dealt out to them.
 Module matrixProduct(const target::Chip& chip, int64_t rows) {
   Module m = emptyModule(chip);
