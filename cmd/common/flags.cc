@@ -30,8 +30,13 @@ std::vector<llvm::StringRef> Flag::choices() const {
 
 std::vector<Flag> allFlags(llvm::ArrayRef<Flag> own, unsigned groups) {
   std::vector<Flag> out(own.begin(), own.end());
+  auto replaced = [&](const Flag& shared) {
+    for (const Flag& f : own)
+      if (f.name == shared.name) return true;
+    return false;
+  };
   for (const Flag& f : kShared)
-    if (f.group & (groups | kCommonFlags)) out.push_back(f);
+    if ((f.group & (groups | kCommonFlags)) && !replaced(f)) out.push_back(f);
   return out;
 }
 

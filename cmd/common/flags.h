@@ -50,7 +50,8 @@ struct Flag {
   std::vector<llvm::StringRef> choices() const;
 };
 
-/// The tool's own rows, then the shared ones of its groups, in table order.
+/// The tool's own rows, then the shared ones of its groups, in table order; a row of the tool replaces a shared one
+/// of the same name.
 std::vector<Flag> allFlags(llvm::ArrayRef<Flag> own, unsigned groups);
 
 }  // namespace tpu

@@ -65,7 +65,7 @@ llvm::Expected<double> Tool::getDouble(llvm::StringRef name) const {
 }
 
 llvm::Error Tool::openOutput() {
-  bool text = (info_.groups & kEmitFlags) && (get("emit") == "text" || has("only"));
+  bool text = (info_.groups & kEmitFlags) && (get("emit") != "json" || has("only"));
   return openOutput(text ? OutputKind::kText : OutputKind::kDocument);
 }
 

@@ -64,7 +64,7 @@ llvm::Error run(tpu::Tool& tool) {
   if (llvm::Error e = partitioner.run()) return e;
   if (signature) {
     partitioner.writeSignature(tool.os());
-  } else if (llvm::Error e = partitioner.write(tool.os(), tool.get("emit") == "text", tool.get("only"))) {
+  } else if (llvm::Error e = partitioner.write(tool.os(), tool.get("emit"), tool.get("only"))) {
     return e;
   }
   if (tool.has("mesh-report")) partitioner.writeMeshReport(llvm::errs());

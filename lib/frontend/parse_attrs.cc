@@ -206,6 +206,9 @@ bool Parser::attrValue(OpId op, AttrKey key) {
       } else {
         attr.str = c.balanced().str();
       }
+      // The pretty form leaves the name of the structure out.
+      if (llvm::StringRef text = attr.str; key == AttrKey::algorithm && text.consume_front("#stablehlo.dot_algorithm"))
+        attr.str = text.str();
       break;
     case AttrKind::kLiteral: {
       hlo::Literal value;

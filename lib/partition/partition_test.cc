@@ -123,7 +123,7 @@ TEST(Partition, EachPassLeavesALegalProgram) {
     llvm::consumeError(std::move(e));
     std::string text;
     llvm::raw_string_ostream os(text);
-    EXPECT_FALSE(bool(p.write(os, true, "")));
+    EXPECT_FALSE(bool(p.write(os, "text", "")));
     EXPECT_FALSE(text.empty());
   }
 }
@@ -177,7 +177,7 @@ TEST(Partition, LargeProgramIsQuick) {
   ASSERT_FALSE(bool(p.run()));
   std::string document;
   llvm::raw_string_ostream os(document);
-  ASSERT_FALSE(bool(p.write(os, false, "")));
+  ASSERT_FALSE(bool(p.write(os, "json", "")));
   double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   std::cout << "21,113 ops to a verified document in " << seconds << " s of CPU time\n";
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)

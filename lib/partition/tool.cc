@@ -6,6 +6,7 @@
 #include "report.h"
 #include "tpu/hlo/document.h"
 #include "tpu/hlo/print.h"
+#include "tpu/hlo/stablehlo.h"
 #include "tpu/hlo/verify.h"
 #include "tpu/sharding/text.h"
 #include "tpu/support/units.h"
@@ -70,9 +71,13 @@ llvm::Error Partitioner::run() {
 
 const hlo::Module& Partitioner::module() const { return impl_->state.module; }
 
-llvm::Error Partitioner::write(llvm::raw_ostream& os, bool text, llvm::StringRef only) const {
-  if (!text) return hlo::writeDocument(impl_->state.module, os, only);
-  hlo::print(impl_->state.module, os);
+llvm::Error Partitioner::write(llvm::raw_ostream& os, llvm::StringRef emit, llvm::StringRef only) const {
+  if (emit == "stablehlo")
+    hlo::writeStableHlo(impl_->state.module, os);
+  else if (emit == "text")
+    hlo::print(impl_->state.module, os);
+  else
+    return hlo::writeDocument(impl_->state.module, os, only);
   return llvm::Error::success();
 }
 

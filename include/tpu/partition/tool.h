@@ -28,7 +28,7 @@ class Partitioner {
   llvm::Error run();
   const hlo::Module& module() const;
   /// The whole document, or with `only` one table of it; or the view for people.
-  llvm::Error write(llvm::raw_ostream& os, bool text, llvm::StringRef only) const;
+  llvm::Error write(llvm::raw_ostream& os, llvm::StringRef emit, llvm::StringRef only) const;
   void writeSignature(llvm::raw_ostream& os) const;
   /// Which axis runs over which wires.
   void writeMeshReport(llvm::raw_ostream& os) const;
