@@ -2,6 +2,7 @@
 #include "tpu/frontend/frontend.h"
 
 #include "bytecode/bytecode.h"
+#include "hlo_text.h"
 #include "parser.h"
 #include "tpu/hlo/document.h"
 #include "tpu/hlo/verify.h"
@@ -41,19 +42,19 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
   switch (sniff(bytes)) {
     case Format::kEmpty:
       return fail(Code::kEmptyInput, filename, "the input is empty");
-    case Format::kHloText:
-      return fail(Code::kUnsupportedFormat, filename, "this is HLO text; StableHLO text is read");
     case Format::kUnknown:
       if (startsLikeObject(bytes)) return wrongStage(filename, "object", {"hlo", "spmd"});
-      return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO text nor an IR document");
+      return fail(Code::kUnsupportedFormat, filename, "this is neither StableHLO, HLO text nor an IR document");
     case Format::kIrDocument:
     case Format::kStableHlo:
     case Format::kBytecode:
+    case Format::kHloText:
       break;
   }
-  Format format = sniff(bytes);
+  const Format format = sniff(bytes);
   llvm::Expected<hlo::Module> module = format == Format::kIrDocument ? hlo::readDocument(bytes, filename)
                                        : format == Format::kBytecode ? readBytecode(bytes, filename, sink)
+                                       : format == Format::kHloText  ? parseHloText(bytes, filename, sink)
                                                                      : parseStableHlo(bytes, filename, sink);
   if (!module) return module;
   if (llvm::Error e = hlo::verify(*module)) return e;

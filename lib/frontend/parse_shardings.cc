@@ -166,4 +166,24 @@ bool Parser::resultShardings(OpId op) {
   return true;
 }
 
+llvm::Error Parser::readMesh(const std::string& name) {
+  hlo::Mesh parsed;
+  parsed.name = name;
+  if (!mesh(parsed) || c.failed()) return c.takeError();
+  m.meshes.push_back(std::move(parsed));
+  return llvm::Error::success();
+}
+
+llvm::Error Parser::readShardings(Ints& ids) {
+  for (size_t i = 0; i < m.meshes.size(); ++i) meshes_[m.meshes[i].name] = MeshId(static_cast<uint32_t>(i));
+  if (c.accept("#sdy.sharding_per_value")) {
+    if (!c.expect('<') || !shardingList(ids) || !c.expect('>')) return c.takeError();
+    return llvm::Error::success();
+  }
+  ShardingId id;
+  if (!sharding(id) || c.failed()) return c.takeError();
+  ids.push_back(id.v);
+  return llvm::Error::success();
+}
+
 }  // namespace tpu::frontend

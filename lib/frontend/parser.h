@@ -18,6 +18,10 @@ class Parser {
  public:
   Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink);
   llvm::Error run();
+  /// Text that HLO keeps in frontend attributes, read alone: "<["x"=4]>" as a mesh of that name of the module, and
+  /// "#sdy.sharding<...>" or "#sdy.sharding_per_value<[...]>" as ids of shardings over its meshes.
+  llvm::Error readMesh(const std::string& name);
+  llvm::Error readShardings(llvm::SmallVector<int64_t, 8>& ids);
 
  private:
   using ValueId = hlo::ValueId;

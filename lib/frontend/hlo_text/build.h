@@ -1,0 +1,123 @@
+// From HLO text to a module. Tuples are taken apart on the way: a value is an array or a list of values, loops carry arrays,
+// the entry takes and gives arrays. Fusions, calls and the computations of asynchronous operations become part of their
+// caller; asynchronous pairs become the operation that they bracket.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "llvm/ADT/DenseSet.h"
+#include "syntax.h"
+#include "tpu/hlo/builder.h"
+
+namespace tpu::frontend::hlo_text {
+
+class Build {
+ public:
+  Build(Cursor& cursor, const Text& text, hlo::Module& module, llvm::StringRef base, DiagnosticSink& sink)
+      : c(cursor), text_(text), m(module), base_(base), sink_(sink), b(module, hlo::RegionId()) {}
+  bool run();
+
+ private:
+  using ValueId = hlo::ValueId;
+  using OpId = hlo::OpId;
+  using AttrKey = hlo::AttrKey;
+  using Opcode = hlo::Opcode;
+  using Ints = llvm::SmallVector<int64_t, 8>;
+
+  /// The parts of a manual computation as the text has them: borders around a call.
+  struct Manual {
+    const Instruction* enter = nullptr;
+    std::vector<ValueId> operands;
+    const Instruction* call = nullptr;
+    std::vector<int64_t> order;  // which operand each argument of the call is
+  };
+  struct Val {
+    ValueId v;                        // an array or a token
+    std::vector<Val> elements;        // a tuple
+    bool tuple = false;
+    std::shared_ptr<Val> done;        // what the -done of an asynchronous operation gives
+    std::shared_ptr<Manual> manual;   // inside a manual computation, before its body is known
+    int64_t index = 0;                // manual: which operand's part
+  };
+  using Vals = std::vector<Val>;
+  /// The instructions that have been built of the computation that is being built.
+  struct Frame {
+    const Computation* computation;
+    Vals values;
+    const Vals* parameters;
+  };
+
+  // build.cc: functions, computations, values
+  bool entry();
+  bool header();
+  bool computation(const Computation& computation, const Vals& parameters, Val* out);
+  bool instruction(Frame& frame, const Instruction& i);
+  bool operands(Frame& frame, const Instruction& i, Vals* out);
+  bool arrays(Frame& frame, const Instruction& i, llvm::SmallVectorImpl<ValueId>* out);
+  const Computation* called(const Instruction& i, llvm::StringRef attribute);
+  /// The region of an op, built from a computation on arguments of the given types.
+  bool region(OpId op, const Computation& computation, llvm::ArrayRef<hlo::TypeId> types,
+              const std::function<Vals(llvm::ArrayRef<ValueId>)>& parameters);
+  hlo::TypeId typeOf(const Shape& shape);
+  void leaves(const Shape& shape, std::vector<const Shape*>& out);
+  void leaves(const Val& val, llvm::SmallVectorImpl<ValueId>& out);
+  /// A value of this shape from arrays taken from the front.
+  Val assemble(const Shape& shape, llvm::ArrayRef<ValueId>& arrays);
+  hlo::LocId locOf(const Instruction& i);
+  bool fail(const Instruction& i, const llvm::Twine& text, Code code = Code::kSyntaxError) {
+    return c.error(code, i.at, text);
+  }
+
+  // build_ops.cc: operations that are more than a row of opcodes.def
+  bool build(Frame& frame, const Instruction& i, Val* out);
+  bool simple(Frame& frame, const Instruction& i, Opcode opcode, Shape shape, Val* out);
+  bool regions(const Instruction& i, OpId op, llvm::ArrayRef<ValueId> operands);
+  bool constant(const Instruction& i, Val* out);
+  bool elements(const Instruction& i, Cursor& at, const Shape& shape, std::vector<uint8_t>* out);
+  bool element(const Instruction& i, Cursor& at, ElementType type, uint8_t* out);
+  bool bitcast(const Instruction& i, ValueId operand, const Shape& from, Val* out);
+  bool whileLoop(const Instruction& i, const Val& state, Val* out);
+  bool conditional(const Instruction& i, const Vals& in, Val* out);
+  bool dynamicSlice(Frame& frame, const Instruction& i, Val* out);
+  bool allToAll(const Instruction& i, llvm::ArrayRef<ValueId> in, Val* out);
+  bool rng(const Instruction& i, llvm::ArrayRef<ValueId> in, Val* out);
+  bool customCall(Frame& frame, const Instruction& i, Val* out);
+  bool enterManual(Frame& frame, const Instruction& i, Val* out);
+  bool leaveManual(Frame& frame, const Instruction& i, Val* out);
+  bool started(const Instruction& i, llvm::StringRef opcode, Val result, Val* out);
+
+  // build_attributes.cc
+  bool attributes(const Instruction& i, OpId op);
+  bool window(const Instruction& i, OpId op, AttrKey size, AttrKey strides, AttrKey base, AttrKey dilation, bool reversal);
+  bool convolutionLabels(const Instruction& i, OpId op);
+  bool groups(const Instruction& i, OpId op);
+  bool meshGroups(const Instruction& i, OpId op, llvm::StringRef text);
+  bool setInts(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key, bool optional = true);
+  bool setInt(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key);
+  void setBool(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key, bool otherwise = false);
+  bool setEnum(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key, llvm::StringRef otherwise);
+
+  // build_header.cc
+  bool meshes();
+  bool aliases(const Computation& entry);
+  bool isPartitioned();
+  std::string parameterName(const Instruction& i);
+  llvm::SmallVector<llvm::StringRef, 4> splitTupleSharding(llvm::StringRef text, size_t leaves);
+  /// One text of `frontend_attributes`, unquoted; empty where it is not there.
+  std::string frontendAttribute(const Instruction& i, llvm::StringRef name);
+  bool shardingText(const Instruction& i, llvm::StringRef text, Ints* ids);
+  bool manualAxes(const Instruction& i, OpId op, llvm::StringRef text);
+
+  Cursor& c;
+  const Text& text_;
+  hlo::Module& m;
+  const std::string base_;
+  DiagnosticSink& sink_;
+  hlo::Builder b;
+  llvm::DenseSet<const Computation*> open_;  // being built: calls do not recurse
+  int depth_ = 0;
+  std::map<uint32_t, hlo::ShardingId> result_shardings_;  // by value: xla.sdy.FuncResultSharding
+};
+
+}  // namespace tpu::frontend::hlo_text
