@@ -39,11 +39,11 @@ TEST(Refusal, TheVerifierSpeaksInTheSamePlaces) {
 }
 
 TEST(Refusal, FormatsThatAreNotReadAreNamed) {
-  EXPECT_EQ(refusal("HloModule m\n"), "this is HLO text; StableHLO text is read");
+  EXPECT_EQ(refusal("HloModule m\n"), "2:1: the module has no computation, found the end of the text");
   EXPECT_EQ(refusal(llvm::StringRef("ML\xefR\x0dMLIR", 10)),
             "this is MLIR bytecode written by 'MLIR', not a portable artifact of StableHLO, as jax.export and "
             "stablehlo.serialize_portable_artifact write (byte 5)");
-  EXPECT_EQ(refusal("hello"), "this is neither StableHLO text nor an IR document");
+  EXPECT_EQ(refusal("hello"), "this is neither StableHLO, HLO text nor an IR document");
   EXPECT_EQ(refusal(" \n"), "the input is empty");
   EXPECT_EQ(refusal("func.func @a() {\nreturn\n}\nfunc.func @b() {\nreturn\n}"),
             "1:1: several public functions and none is called @main");
