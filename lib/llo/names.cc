@@ -1,3 +1,4 @@
+// Small questions about llo: spellings, hooks.
 #include "tpu/llo/document.h"
 
 namespace tpu::llo {
@@ -18,8 +19,21 @@ llvm::StringRef pseudoName(PseudoKind kind) {
 
 llvm::StringRef stmtName(StmtKind kind) {
   constexpr const char* kNames[] = {"insn", "pseudo",   "loop",       "while",   "if",      "call",
-                                    "dma",  "sem.wait", "sem.signal", "sem.add", "sem.read"};
+                                    "dma",  "sem.wait", "sem.signal", "sem.add", "sem.read", "hook", "drain"};
   return kNames[static_cast<int>(kind)];
 }
+
+namespace {
+bool hasHook(const Block& block) {
+  for (const Stmt& s : block) {
+    if (s.kind == StmtKind::kHook) return true;
+    for (const Block& b : s.blocks)
+      if (hasHook(b)) return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool hasHook(const Code& code) { return hasHook(code.body); }
 
 }  // namespace tpu::llo

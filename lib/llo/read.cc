@@ -6,6 +6,7 @@
 #include "tpu/llo/document.h"
 #include "tpu/serial/base64.h"
 #include "tpu/serial/document.h"
+#include "tpu/target/chip.h"
 
 namespace tpu::llo {
 namespace {
@@ -60,7 +61,12 @@ class Reader {
 
   llvm::Error head() {
     m_.target = root_.requiredString("target").str();
-    m_.chip_json = root_.requiredString("chip").str();
+    m_.chip_json = root_.optionalString("chip").str();
+    if (m_.chip_json.empty() && root_.ok()) {
+      llvm::Expected<target::Target> target = target::targetFromDocument(m_.target, "");
+      if (!target) return target.takeError();
+      m_.chip_json = target->chip.json;
+    }
     m_.devices = root_.requiredInt("devices", 1, 1 << 24);
     llvm::SmallVector<int64_t, 8> order;
     root_.requiredInts("device_order", &order);
@@ -350,6 +356,14 @@ class Reader {
     return std::max(n, 0);
   }
 
+  int32_t optionalReg(FieldReader& r, llvm::StringRef field) {
+    const std::optional<JsonValue> v = r.optional(field);
+    if (!v) return -1;
+    const int32_t n = v->isString() ? parseRegister(*v->asString(), 's') : -1;
+    if (n < 0) r.bad(field, "expected a scalar register");
+    return n;
+  }
+
   Scalar scalarValue(FieldReader& r, llvm::StringRef field, JsonValue v) {
     Scalar s;
     if (std::optional<int64_t> imm = v.asInt()) {
@@ -413,6 +427,8 @@ class Reader {
     }
     d.src_sem = static_cast<int32_t>(r.optionalInt("src_sem", -1, 0, 65534));
     d.dst_sem = static_cast<int32_t>(r.optionalInt("dst_sem", -1, 0, 65534));
+    d.src_sem_plus = optionalReg(r, "src_sem_plus");
+    d.dst_sem_plus = optionalReg(r, "dst_sem_plus");
     code->dmas.push_back(std::move(d));
   }
 
@@ -470,7 +486,8 @@ class Reader {
     static constexpr const char* kPseudos[] = {"grid", "param",   "block",  "scratch",    "smem",
                                                "vmem", "hbm_row", "device", "device_word"};
     static constexpr const char* kKinds[] = {"loop",     "while",      "if",      "call",    "dma",
-                                             "sem.wait", "sem.signal", "sem.add", "sem.read"};
+                                             "sem.wait", "sem.signal", "sem.add", "sem.read",
+                                             "hook",     "drain"};
     const llvm::StringRef what = r.requiredString("do");
     if (!r.ok()) return;
     if (const int k = findName(what, kPseudos); k >= 0) {
@@ -505,14 +522,25 @@ class Reader {
         return;
       case StmtKind::kSemRead:
         s->reg = reg(r, "to", 's');
-        s->index = static_cast<int32_t>(r.requiredInt("sem", 0, 65534));
+        semaphore(r, s);
+        return;
+      case StmtKind::kHook:
+        return;
+      case StmtKind::kDrain:
+        s->index = static_cast<int32_t>(
+            r.requiredInt("companion", 0, static_cast<int64_t>(m_.companions.size()) - 1));
         return;
       default:
-        s->index = static_cast<int32_t>(r.requiredInt("sem", 0, 65534));
+        semaphore(r, s);
         s->amount = scalar(r, "amount");
         if (s->kind == StmtKind::kSemSignal) s->device = scalar(r, "device");
         return;
     }
+  }
+
+  void semaphore(FieldReader& r, Stmt* s) {
+    s->index = static_cast<int32_t>(r.requiredInt("sem", 0, 65534));
+    s->sem_plus = optionalReg(r, "plus");
   }
 
   void call(FieldReader& r, Stmt* s) {

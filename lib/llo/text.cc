@@ -99,14 +99,29 @@ class Printer {
       case StmtKind::kDma:
         return dma(code_->dmas[s.index]);
       case StmtKind::kSemRead:
-        os_ << registerName(RegClass::kScalar, s.reg) << " = sem.read " << s.index << "\n";
+        os_ << registerName(RegClass::kScalar, s.reg) << " = sem.read ";
+        semaphore(s.index, s.sem_plus);
+        os_ << "\n";
+        return;
+      case StmtKind::kHook:
+        os_ << "hook\n";
+        return;
+      case StmtKind::kDrain:
+        os_ << "drain " << m_.companions[s.index].name << "\n";
         return;
       default:
-        os_ << stmtName(s.kind) << " " << s.index << ", " << scalarName(s.amount);
+        os_ << stmtName(s.kind) << " ";
+        semaphore(s.index, s.sem_plus);
+        os_ << ", " << scalarName(s.amount);
         if (s.kind == StmtKind::kSemSignal) os_ << " on " << scalarName(s.device);
         os_ << "\n";
         return;
     }
+  }
+
+  void semaphore(int32_t index, int32_t plus) {
+    os_ << index;
+    if (plus >= 0) os_ << "+" << registerName(isa::RegClass::kScalar, plus);
   }
 
   void dma(const Dma& d) {
@@ -118,8 +133,14 @@ class Printer {
     os_ << ", " << d.run << " B";
     for (const DmaDim& dim : d.dims)
       if (dim.count != 1) os_ << " x" << dim.count << "(" << dim.src_stride << "," << dim.dst_stride << ")";
-    if (d.src_sem >= 0) os_ << " src_sem " << d.src_sem;
-    if (d.dst_sem >= 0) os_ << " dst_sem " << d.dst_sem;
+    if (d.src_sem >= 0) {
+      os_ << " src_sem ";
+      semaphore(d.src_sem, d.src_sem_plus);
+    }
+    if (d.dst_sem >= 0) {
+      os_ << " dst_sem ";
+      semaphore(d.dst_sem, d.dst_sem_plus);
+    }
     os_ << "\n";
   }
 

@@ -98,15 +98,35 @@ class CodeVerifier {
         return dma(s);
       case StmtKind::kSemRead:
         define(isa::RegClass::kScalar, s.reg);
-        return semaphore(s.index);
+        return semaphore(s);
       case StmtKind::kSemSignal:
         useScalar(s.device);
         [[fallthrough]];
       case StmtKind::kSemWait:
       case StmtKind::kSemAdd:
         useScalar(s.amount);
-        return semaphore(s.index);
+        return semaphore(s);
+      case StmtKind::kHook:
+        return hook();
+      case StmtKind::kDrain:
+        if (!driver_) return bad("only the driver drains companions");
+        if (s.index < 0 || s.index >= static_cast<int32_t>(m_.companions.size()))
+          bad("companion " + std::to_string(s.index) + " does not exist");
+        return;
     }
+  }
+
+  // A companion may use any unit of its own, and the FIFOs that there is one of.
+  void hook() {
+    if (!kernel_) return bad("only kernels have hooks for companions");
+    for (const auto& [key, n] : fifo_)
+      if (n != 0 && (key.first == static_cast<int>(isa::Fifo::kEup) ||
+                     key.first == static_cast<int>(isa::Fifo::kV2s)))
+        bad("a hook for companions with entries left in a FIFO");
+  }
+  void semaphore(const Stmt& s) {
+    if (s.sem_plus >= 0) use(isa::RegClass::kScalar, s.sem_plus);
+    semaphore(s.index);
   }
 
   void semaphore(int32_t index) {
@@ -212,9 +232,27 @@ class CodeVerifier {
     define(isa::RegClass::kScalar, s.reg);
     induction_.push_back(s.reg);
     block(s.blocks[0]);
+    if (s.amount.is_reg || s.amount.imm < 1) {
+      if (problem_.empty()) balanced(fifo_, fifo, "a loop's body");
+    } else if (problem_.empty() && skipTrips(fifo, s.amount.imm)) {
+      block(s.blocks[0]);
+    }
     induction_.pop_back();
-    if (problem_.empty()) balanced(fifo_, fifo, "a loop's body");
     if (s.amount.is_reg || s.amount.imm < 1) defined_ = before;
+  }
+
+  // A loop with a constant number of trips may fill FIFOs or empty them: what the first trip did, all do. From
+  // after the first trip to before the last; false where nothing changes or there is no other trip.
+  bool skipTrips(const FifoBalance& before, int64_t trips) {
+    if (trips == 1) return false;
+    bool changes = false;
+    for (auto& [key, n] : fifo_) {
+      const auto it = before.find(key);
+      const int64_t change = n - (it == before.end() ? 0 : it->second);
+      changes |= change != 0;
+      n += change * (trips - 2);
+    }
+    return changes;
   }
 
   void whileLoop(const Stmt& s) {
@@ -276,6 +314,8 @@ class CodeVerifier {
     for (int32_t r : d.src.regs) use(isa::RegClass::kScalar, r);
     for (int32_t r : d.dst.regs) use(isa::RegClass::kScalar, r);
     if (d.remote) useScalar(d.device);
+    for (int32_t r : {d.src_sem_plus, d.dst_sem_plus})
+      if (r >= 0) use(isa::RegClass::kScalar, r);
   }
 
   void transfer(const Dma& d) {
@@ -285,6 +325,8 @@ class CodeVerifier {
       if (dim.count < 1) bad("a transfer's counts are at least 1");
     for (int32_t sem : {d.src_sem, d.dst_sem})
       if (sem != -1) semaphore(sem);
+    if ((d.src_sem < 0 && d.src_sem_plus >= 0) || (d.dst_sem < 0 && d.dst_sem_plus >= 0))
+      bad("a transfer adds a register to a semaphore that it does not have");
     for (const Place* p : {&d.src, &d.dst}) {
       const size_t n = p->kind == Place::kBuffer  ? m_.buffers.size()
                        : !kernel_                 ? 0

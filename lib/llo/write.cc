@@ -249,6 +249,10 @@ class Writer {
     scalar(w, s);
   }
 
+  static void regField(JsonWriter& w, llvm::StringRef name, int32_t reg) {
+    w.field(name, registerName(isa::RegClass::kScalar, reg));
+  }
+
   static void place(JsonWriter& w, llvm::StringRef name, const Place& p) {
     w.key(name).beginObject().field(placeKind(p.kind), p.index);
     if (p.offset != 0) w.field("offset", p.offset);
@@ -275,7 +279,9 @@ class Writer {
         w.endArray();
         if (d.remote) scalarField(w, "device", d.device);
         if (d.src_sem >= 0) w.field("src_sem", d.src_sem);
+        if (d.src_sem_plus >= 0) regField(w, "src_sem_plus", d.src_sem_plus);
         if (d.dst_sem >= 0) w.field("dst_sem", d.dst_sem);
+        if (d.dst_sem_plus >= 0) regField(w, "dst_sem_plus", d.dst_sem_plus);
         w.endObject();
       }
     });
@@ -334,11 +340,19 @@ class Writer {
         return;
       case StmtKind::kSemRead:
         w.field("do", "sem.read").field("to", registerName(RegClass::kScalar, s.reg)).field("sem", s.index);
+        if (s.sem_plus >= 0) regField(w, "plus", s.sem_plus);
+        return;
+      case StmtKind::kHook:
+        w.field("do", "hook");
+        return;
+      case StmtKind::kDrain:
+        w.field("do", "drain").field("companion", s.index);
         return;
       case StmtKind::kSemWait:
       case StmtKind::kSemAdd:
       case StmtKind::kSemSignal:
         w.field("do", stmtName(s.kind)).field("sem", s.index);
+        if (s.sem_plus >= 0) regField(w, "plus", s.sem_plus);
         scalarField(w, "amount", s.amount);
         if (s.kind == StmtKind::kSemSignal) scalarField(w, "device", s.device);
         return;

@@ -182,23 +182,4 @@ void findObjects(Func& func) {
     }
 }
 
-void findFreshWrites(Func& func) {
-  // Only registers that nothing but partial writes define: a first half, or the same half again, begins a new
-  // value.
-  std::vector<char> whole(func.num_regs[1], 0);
-  for (const Block& b : func.blocks)
-    for (const Insn& i : b.code)
-      if (i.insn.num_operands > 0 && isa::info(i.insn.op).operands[0] == isa::OperandKind::Vd &&
-          i.insn.operands[0].virt)
-        whole[i.insn.operands[0].reg] = 1;
-  for (Block& b : func.blocks) {
-    std::map<int32_t, int64_t> first_half;
-    for (Insn& i : b.code) {
-      if (i.insn.op != Opcode::vpop_mrf_half || whole[i.insn.operands[0].reg]) continue;
-      const auto [it, inserted] = first_half.try_emplace(i.insn.operands[0].reg, i.insn.operands[2].imm);
-      i.fresh = inserted || it->second == i.insn.operands[2].imm;
-    }
-  }
-}
-
 }  // namespace tpu::schedule

@@ -47,7 +47,5 @@ bool disjointRegions(const Access& a, const Access& b);
 
 /// Gives every load and store of VMEM the region that its base register comes from.
 void findObjects(Func& func);
-/// Marks the first of several partial writes that fill a register (Insn::fresh).
-void findFreshWrites(Func& func);
 
 }  // namespace tpu::schedule

@@ -32,7 +32,7 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
   for (size_t f = 0; f < functions.size(); ++f) {
     const Func& func = functions[f].func;
     const uint32_t begin = static_cast<uint32_t>(program.bundles.size());
-    std::vector<char> targeted(func.blocks.size(), 0);
+    std::vector<std::set<int32_t>> entered(func.blocks.size());  // by branches, so many bundles in
     for (const Bundles& block : functions[f].blocks)
       for (const auto& from : block) {
         isa::Bundle bundle;
@@ -43,8 +43,8 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
           p.loc = i.op < func.op_locs.size() ? func.op_locs[i.op] : 0;
           for (isa::Operand& o : p.insn.operands) {
             if (o.kind != isa::Operand::kLabel) continue;
-            if (i.insn.op == isa::Opcode::br) targeted[o.imm] = 1;
-            o.imm = i.insn.op == isa::Opcode::call ? start[o.imm][0] : start[f][o.imm];
+            if (i.insn.op == isa::Opcode::br) entered[o.imm].insert(i.skip);
+            o.imm = i.insn.op == isa::Opcode::call ? start[o.imm][0] : start[f][o.imm] + i.skip;
           }
           bundle.insns.push_back(std::move(p));
         }
@@ -55,9 +55,12 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
       }
     program.ranges.push_back({func.name, begin, static_cast<uint32_t>(program.bundles.size())});
     labels.push_back({begin, labelName(func.name, taken)});
-    for (size_t b = 0; b < targeted.size(); ++b)
-      if (targeted[b] && start[f][b] != begin)
-        labels.push_back({start[f][b], labelName(func.name + ".b" + std::to_string(b), taken)});
+    for (size_t b = 0; b < entered.size(); ++b)
+      for (int32_t skip : entered[b]) {
+        const std::string more = skip > 0 ? "." + std::to_string(skip) : "";
+        if (start[f][b] + skip != begin)
+          labels.push_back({start[f][b] + skip, labelName(func.name + ".b" + std::to_string(b) + more, taken)});
+      }
   }
   std::stable_sort(labels.begin(), labels.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -25,6 +25,12 @@ int64_t Context::placeDescriptor(const std::vector<uint32_t>& words, bool patche
   return at;
 }
 
+uint32_t appendLocs(Func& func, const llo::Code& code) {
+  const auto base = static_cast<uint32_t>(func.op_locs.size());
+  func.op_locs.insert(func.op_locs.end(), code.op_locs.begin(), code.op_locs.end());
+  return base;
+}
+
 int32_t Callees::functionOf(const Callee& callee, int32_t locs) {
   auto [it, inserted] = index.emplace(callee, static_cast<int32_t>(order.size()) + 1);
   if (inserted) {
@@ -45,6 +51,34 @@ std::vector<int64_t> paramWords(const llo::Kernel& kernel) {
   return first;
 }
 
+namespace {
+
+void markOthers(const llo::Block& block, std::vector<char>& positive) {
+  for (const llo::Stmt& s : block) {
+    if (s.kind == llo::StmtKind::kPseudo || s.kind == llo::StmtKind::kSemRead || s.kind == llo::StmtKind::kLoop)
+      positive[s.reg] = 0;
+    const bool constant = s.kind == llo::StmtKind::kInsn && s.insn.op == Opcode::smov &&
+                          s.insn.operands[1].kind == isa::Operand::kImm && s.insn.operands[1].imm > 0;
+    if (s.kind == llo::StmtKind::kInsn && !constant)
+      isa::forEachRegister(s.insn, [&](isa::RegClass cls, int num, bool, bool, bool write) {
+        if (write && cls == isa::RegClass::kScalar) positive[num] = 0;
+      });
+    for (const llo::Block& b : s.blocks) markOthers(b, positive);
+  }
+}
+
+std::vector<char> positiveRegisters(const llo::Code& code) {
+  std::vector<char> positive(code.num_s, 1);
+  markOthers(code.body, positive);
+  return positive;
+}
+
+}  // namespace
+
+bool Expander::alwaysPositive(const llo::Scalar& s) const {
+  return s.is_reg ? positive_[s.reg] != 0 : s.imm > 0;
+}
+
 void Expander::run(const llo::Code& code, uint32_t op_base) {
   const llo::Code* outer = code_;
   code_ = &code;
@@ -57,6 +91,7 @@ void Expander::run(const llo::Code& code, uint32_t op_base) {
   unit_base_[0] = units[0], unit_base_[1] = units[1];
   units[0] += code.num_mxu, units[1] += code.num_xlu;
   op_base_ = op_base;
+  positive_ = positiveRegisters(code);
   block(code.body);
   code_ = outer;
 }
@@ -83,20 +118,41 @@ void Expander::stmt(const llo::Stmt& s) {
     case llo::StmtKind::kDma:
       return dma(code_->dmas[s.index]);
     case llo::StmtKind::kSemWait:
-      b_.emit(Opcode::sem_wait, {s.index, scalar(s.amount)});
+      b_.emit(Opcode::sem_wait, {semaphore(s), scalar(s.amount)});
       return;
     case llo::StmtKind::kSemAdd:
-      b_.emit(Opcode::sem_add, {s.index, scalar(s.amount)});
+      b_.emit(Opcode::sem_add, {semaphore(s), scalar(s.amount)});
       return;
     case llo::StmtKind::kSemRead:
-      b_.emit(Opcode::sem_read, {reg(s.reg), s.index});
+      b_.emit(Opcode::sem_read, {reg(s.reg), semaphore(s)});
       return;
     case llo::StmtKind::kSemSignal: {
-      const S device = asReg(scalar(s.device)), sem = b_.imm(s.index), amount = asReg(scalar(s.amount));
+      const S device = asReg(scalar(s.device)), sem = asReg(semaphore(s)), amount = asReg(scalar(s.amount));
       b_.emit(Opcode::sem_signal, {device, sem, amount});
       return;
     }
+    case llo::StmtKind::kHook:
+      return values_->companions();
+    case llo::StmtKind::kDrain:
+      return drain(ctx_.module.companions[s.index]);
   }
+}
+
+// The number of the semaphore, or a register that holds it.
+Arg Expander::semaphore(const llo::Stmt& s) {
+  return s.sem_plus < 0 ? Arg(s.index) : Arg(b_.s(Opcode::sadd, {reg(s.sem_plus), s.index}));
+}
+
+// Steps a companion until it says that it is done.
+void Expander::drain(const llo::Companion& companion) {
+  const int head = b_.begin();
+  b_.enterLoop();
+  const uint32_t op = b_.op();
+  Expander e(ctx_, b_, nullptr, nullptr);
+  e.run(companion.step, appendLocs(b_.func(), companion.step));
+  b_.setOp(op);
+  b_.branchBack(head, {e.pred(companion.done).id, true});
+  b_.leaveLoop();
 }
 
 Arg Expander::scalar(const llo::Scalar& s) const { return s.is_reg ? Arg(reg(s.reg)) : Arg(s.imm); }
@@ -172,7 +228,7 @@ void Expander::loop(const llo::Stmt& s) {
     const S kept = b_.newS();
     b_.setReg(kept, trip);
     trip = kept;
-    b_.branchTo(exit, {b_.p(Opcode::scmp_le, {kept, 0}).id, false});
+    if (!alwaysPositive(s.amount)) b_.branchTo(exit, {b_.p(Opcode::scmp_le, {kept, 0}).id, false});
   }
   const int head = b_.begin();
   b_.enterLoop();
@@ -299,7 +355,8 @@ void Expander::dma(const llo::Dma& d) {
   }
   const bool device_reg = d.remote && d.device.is_reg;
   const bool patched =
-      device_reg || row[0].id >= 0 || row[1].id >= 0 || offset[0].id >= 0 || offset[1].id >= 0;
+      device_reg || d.src_sem_plus >= 0 || d.dst_sem_plus >= 0 || row[0].id >= 0 || row[1].id >= 0 ||
+      offset[0].id >= 0 || offset[1].id >= 0;
   const bool shared = ctx_.shared_descriptors >= 0;
   const int64_t at = shared ? ctx_.sharedDescriptor(0) : ctx_.placeDescriptor(w, patched);
   for (int k = 0; shared && k < isa::kDmaWords; ++k) storeWord(at + 4 * k, static_cast<int32_t>(w[k]));
@@ -308,7 +365,17 @@ void Expander::dma(const llo::Dma& d) {
     if (offset[k].id >= 0) storeWord(at + 4 * (base_word[k] + 1), offset[k]);
   }
   if (device_reg) storeWord(at + 4 * isa::kDmaDevice, reg(d.device.reg));
+  if (d.src_sem_plus >= 0 || d.dst_sem_plus >= 0) patchSemaphores(d, at);
   b_.emit(Opcode::dma_start, {at});
+}
+
+// Both semaphores stand in one word, the destination's in its upper half.
+void Expander::patchSemaphores(const llo::Dma& d, int64_t descriptor) {
+  auto number = [&](int32_t sem, int32_t plus) {
+    return plus < 0 ? Arg(sem < 0 ? int64_t{isa::kNoSemaphore} : sem) : Arg(b_.s(Opcode::sadd, {reg(plus), sem}));
+  };
+  const S upper = b_.s(Opcode::sshl, {asReg(number(d.dst_sem, d.dst_sem_plus)), 16});
+  storeWord(descriptor + 4 * isa::kDmaSems, b_.s(Opcode::sor, {upper, number(d.src_sem, d.src_sem_plus)}));
 }
 
 void Expander::callArg(const llo::CallArg& arg, llo::KernelParam::Kind kind, int64_t* word) {

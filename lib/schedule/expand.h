@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "context.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "func_builder.h"
 
 namespace tpu::schedule {
@@ -28,6 +29,7 @@ struct Callees {
 struct KernelValues {
   const llo::Kernel* kernel = nullptr;
   std::vector<llo::Arg> grid, blocks, scratch;
+  llvm::function_ref<void()> companions;  // appends a step of each
 };
 
 class Expander {
@@ -50,6 +52,10 @@ class Expander {
   void branch(const llo::Stmt& s);
   void dma(const llo::Dma& d);
   void call(const llo::Stmt& s);
+  bool alwaysPositive(const llo::Scalar& s) const;
+  llo::Arg semaphore(const llo::Stmt& s);
+  void patchSemaphores(const llo::Dma& d, int64_t descriptor);
+  void drain(const llo::Companion& companion);
   void callArg(const llo::CallArg& arg, llo::KernelParam::Kind kind, int64_t* word);
   void patchPlace(const llo::Place& place, llo::S* row, llo::S* offset);
   void storeWord(int64_t address, llo::Arg value);
@@ -63,10 +69,14 @@ class Expander {
   Callees* callees_;
   const KernelValues* values_;
   const llo::Code* code_ = nullptr;
+  std::vector<char> positive_;  // by scalar register of code_: only ever set to positive constants
   int32_t base_[kNumClasses] = {0, 0, 0, 0};
   int32_t unit_base_[2] = {0, 0};  // mxu, xlu
   uint32_t op_base_ = 0;
 };
+
+/// Adds the lines of code that becomes part of a function; its op slots grow by the result.
+uint32_t appendLocs(Func& func, const llo::Code& code);
 
 /// First parameter word of each parameter, and the number of words at the end.
 std::vector<int64_t> paramWords(const llo::Kernel& kernel);

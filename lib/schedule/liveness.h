@@ -23,10 +23,10 @@ struct RegIndex {
 };
 
 /// Calls f(index, is_read, is_write, partial) for the virtual registers of an instruction. A predicated write
-/// is partial: the old value may stay.
+/// is partial where the old value may stay and be read.
 template <class F>
 void forEachVirtual(const Insn& insn, const RegIndex& index, F&& f) {
-  const bool partial = insn.insn.pred_virt || insn.insn.pred != isa::kAlways;
+  const bool partial = !insn.fresh && (insn.insn.pred_virt || insn.insn.pred != isa::kAlways);
   isa::forEachRegister(insn.insn, [&](isa::RegClass cls, int num, bool virt, bool is_read, bool is_write) {
     if (virt) f(index.of(cls, num), is_read && !(is_write && insn.fresh), is_write, partial);
   });

@@ -23,8 +23,9 @@ struct Insn {
   isa::Instruction insn;
   uint32_t op = 0;              // op slot, for locations
   int32_t object = kAnyObject;  // region a vector load or store accesses
-  bool fresh = false;  // writes part of a vector register whose old contents do not matter (vpop.mrf.half)
+  bool fresh = false;  // a partial write of a register whose old contents do not matter (fresh.h)
   bool fetch = false;  // dma.start into a slot that no instruction around it touches
+  int32_t skip = 0;    // branches: bundles at the target's beginning that stand in the delay bundles instead
 };
 
 struct Block {

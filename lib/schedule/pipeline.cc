@@ -402,16 +402,16 @@ void KernelExpander::body() {
   for (const BlockState& s : blocks_)
     values.blocks.push_back(s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]));
   for (int64_t a : plan_.scratch) values.scratch.push_back(a);
+  const auto step_companions = [this] { companions(); };
+  values.companions = step_companions;
   Expander(ctx_, b_, nullptr, &values).run(kernel_.code, 0);
   b_.setOp(0);
 }
 
 void KernelExpander::runCompanion(size_t c) {
   const llo::Companion& companion = ctx_.module.companions[callee_.companions[c]];
-  const uint32_t op_base = static_cast<uint32_t>(func_.op_locs.size());
-  func_.op_locs.insert(func_.op_locs.end(), companion.step.op_locs.begin(), companion.step.op_locs.end());
   Expander e(ctx_, b_, nullptr, nullptr);
-  e.run(companion.step, op_base);
+  e.run(companion.step, appendLocs(func_, companion.step));
   b_.setOp(0);
   b_.emit(Opcode::pmov, {done_[c], e.pred(companion.done)});
 }
@@ -450,7 +450,7 @@ void KernelExpander::step() {
                                                         : Arg(s.moved);
     waitFor(s, bytes, s.fetched.id >= 0 ? Guard{s.fetched.id, false} : Guard{});
   }
-  companions();
+  if (!llo::hasHook(kernel_.code)) companions();
   body();
   for (auto& [s, guard] : late) fetch(*s, guard, false);
   for (size_t i = 0; i < blocks_.size(); ++i) {

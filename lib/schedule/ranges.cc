@@ -1,7 +1,8 @@
 // Live ranges of buffers over the driver. Arguments and constants live all the time; results from their first
 // use to the end. What another device writes may change from the moment on that it has been told that this
 // one is ready: that happens before the transfers of a collective, and after the last kernel call or local
-// copy before them. A temporary that is first written inside a loop and used nowhere else lives within the
+// copy before them; without any such signal, from the start. A companion holds its buffers from the call that
+// carries it until its transfers are waited for. A temporary that is first written inside a loop and used nowhere else lives within the
 // loop's body; one that is read there first, or is used outside as well, lives over the whole loop.
 #include <algorithm>
 #include <limits>
@@ -81,7 +82,10 @@ class Walker {
         return dma(module_.driver.dmas[s.index]);
       case llo::StmtKind::kSemWait:
         return wait(s.index);
+      case llo::StmtKind::kDrain:
+        return transfers(module_.companions[s.index].step);
       case llo::StmtKind::kSemSignal:
+        signalled_ = true;
         return forget([](const Pending& p) { return p.waited; });
       case llo::StmtKind::kPseudo:
         // The address may go anywhere from here.
@@ -98,12 +102,19 @@ class Walker {
     place(d.src, d.src_sem);
     if (!d.remote) place(d.src, d.dst_sem);
     if (d.remote && d.dst.kind == llo::Place::kBuffer)
-      uses_[storageOf(module_, d.dst.index)].push_back({quiet_since_, loop_, false});
+      uses_[storageOf(module_, d.dst.index)].push_back({signalled_ ? quiet_since_ : 0, loop_, false});
     place(d.dst, d.dst_sem);
     if (!d.remote) {
       place(d.dst, d.src_sem);
       quiet_since_ = position_ + 1;
     }
+  }
+
+  // Of code that the driver starts and does not wait for: all transfers, as often as it likes.
+  void transfers(const llo::Code& code) {
+    const int64_t quiet_since = quiet_since_;
+    for (const llo::Dma& d : code.dmas) dma(d);
+    quiet_since_ = quiet_since;
   }
 
   void place(const llo::Place& p, int32_t sem) {
@@ -135,6 +146,8 @@ class Walker {
         if (b.param == static_cast<int32_t>(i)) (b.direction == llo::Direction::kOut ? out : in) = true;
       use(s.args[i].buffer, out && !in);
     }
+    transfers(kernel.code);
+    for (int32_t c : s.companions) transfers(module_.companions[c].step);
   }
 
   LiveRange rangeOf(const std::vector<Use>& uses) const {
@@ -172,6 +185,7 @@ class Walker {
   std::vector<Loop> loops_;
   std::vector<Pending> pending_;
   int64_t position_ = 0, quiet_since_ = 0;
+  bool signalled_ = false;
   int loop_ = -1;
 };
 

@@ -48,10 +48,24 @@ bool colourInOrder(const RegIndex& index, const Interference& graph, const Machi
   return true;
 }
 
+// Of the free colours, the one whose registers are mentioned farthest away.
+int farthest(const std::vector<char>& taken, const std::vector<std::vector<int32_t>>& mentions, int32_t here) {
+  int best = kUncoloured;
+  int32_t distance = -1;
+  for (size_t k = 0; k < taken.size(); ++k) {
+    if (taken[k]) continue;
+    int32_t nearest = std::numeric_limits<int32_t>::max();
+    for (int32_t there : mentions[k]) nearest = std::min(nearest, std::abs(there - here));
+    if (nearest > distance) best = static_cast<int>(k), distance = nearest;
+  }
+  return best;
+}
+
 // Chaitin and Briggs: registers with few neighbours leave first; where none has, the cheapest per neighbour
-// leaves and is spilled if it finds no colour when it comes back.
+// leaves and is spilled if it finds no colour when it comes back. With `spread`, colours are used again as far
+// apart as possible, else the first free one is taken, which finds one for more registers.
 void colourBySimplifying(const RegIndex& index, const Interference& graph, const Machine& machine,
-                         const std::vector<double>& cost, Colouring* out) {
+                         const std::vector<double>& cost, bool spread, Colouring* out) {
   const int32_t n = index.size();
   std::vector<int> degree(n), limit(n);
   std::vector<char> gone(n, 0);
@@ -93,16 +107,22 @@ void colourBySimplifying(const RegIndex& index, const Interference& graph, const
   out->colour.assign(n, kUncoloured);
   out->spilled.clear();
   std::vector<char> taken;
+  std::vector<std::vector<int32_t>> mentions[kNumClasses];
+  for (int c = 0; c < kNumClasses; ++c) mentions[c].resize(machine.registers(static_cast<RegClass>(c)));
   for (size_t k = stack.size(); k-- > 0;) {
     const int32_t r = stack[k];
     taken.assign(limit[r], 0);
     for (int32_t m : graph.neighbours[r])
       if (out->colour[m] >= 0) taken[out->colour[m]] = 1;
-    const auto it = std::find(taken.begin(), taken.end(), 0);
-    if (it == taken.end())
+    auto& of_class = mentions[classIndex(index.classOf(r))];
+    int colour = static_cast<int>(std::find(taken.begin(), taken.end(), 0) - taken.begin());
+    if (colour == limit[r]) {
       out->spilled.push_back(r);
-    else
-      out->colour[r] = static_cast<int>(it - taken.begin());
+      continue;
+    }
+    if (spread) colour = farthest(taken, of_class, graph.first[r]);
+    out->colour[r] = colour;
+    of_class[colour].push_back(graph.first[r]);
   }
 }
 
@@ -167,7 +187,8 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
         if (spiller.isTemporary(index.classOf(r), r - index.base[classIndex(index.classOf(r))]))
           cost[r] = kNever;
       }
-      colourBySimplifying(index, graph, machine, cost, &colouring);
+      colourBySimplifying(index, graph, machine, cost, true, &colouring);
+      if (!colouring.spilled.empty()) colourBySimplifying(index, graph, machine, cost, false, &colouring);
       if (colouring.spilled.empty()) {
         apply(func, index, colouring.colour);
         stats->rounds = round;

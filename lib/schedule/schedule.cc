@@ -7,6 +7,8 @@
 #include <set>
 
 #include "address.h"
+#include "delay.h"
+#include "fresh.h"
 #include "list.h"
 #include "modulo.h"
 #include "pipeline.h"
@@ -166,10 +168,11 @@ llvm::Error bundlePass(State& s) {
         return fail(Code::kFifoOverflow, "",
                     "a FIFO of " + s.chip.name + " is too short for " + work.funcs[f].name);
     }
+    result.func = std::move(work.funcs[f]);
+    fillDelayBundles(result, work.machine);
     FunctionStats& stats = s.stats.functions[f];
     for (const Bundles& b : result.blocks)
       for (const auto& bundle : b) stats.instructions += static_cast<int64_t>(bundle.size()), ++stats.bundles;
-    result.func = std::move(work.funcs[f]);
     work.scheduled.push_back(std::move(result));
   }
   work.funcs.clear();
@@ -201,7 +204,7 @@ constexpr Pass<State> kPasses[] = {
     {"units", "give virtual matrix and cross-lane units physical ones", unitsPass},
     {"pipeline", "software-pipeline innermost loops", pipelinePass},
     {"allocate", "give virtual registers physical ones, spill what does not fit", allocatePass},
-    {"bundle", "order each block into bundles", bundlePass},
+    {"bundle", "order each block into bundles, fill the delay bundles of branches", bundlePass},
     {"emit", "lay out the program", emitPass},
 };
 

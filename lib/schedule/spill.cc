@@ -150,7 +150,7 @@ void Spiller::rewrite(Insn& insn, std::vector<Insn>& out, bool is_term) {
     bool read, write;
   };
   llvm::SmallVector<Use, 6> uses;
-  const bool partial = insn.insn.pred_virt || insn.insn.pred != isa::kAlways;
+  const bool partial = !insn.fresh && (insn.insn.pred_virt || insn.insn.pred != isa::kAlways);
   isa::forEachRegister(insn.insn, [&](RegClass cls, int num, bool virt, bool read, bool write) {
     read = read && !(write && insn.fresh);
     if (!virt || home_of_[classIndex(cls)][num] < 0) return;

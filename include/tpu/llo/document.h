@@ -4,7 +4,7 @@
 // "companion <c>". A statement inside a loop or branch names it by "parent" (an id in the same function) and
 // "arm" (which of its blocks). A machine instruction is "insn", a string in tpu-asm's grammar on virtual
 // registers (%s3 %v4 %m0 %p1 %mxu0 %xlu0); all other statements say what they "do". A scalar is a number or a
-// register's name. Transfers are rows of "dmas".
+// register's name. Transfers are rows of "dmas". The description of a built-in chip, "chip", may be left out.
 #pragma once
 #include <string>
 

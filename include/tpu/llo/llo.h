@@ -56,6 +56,8 @@ enum class StmtKind : uint8_t {
   kIf,      // pred ? block 0 : block 1
   kCall,    // driver only
   kDma, kSemWait, kSemSignal, kSemAdd, kSemRead,
+  kHook,    // kernel only: the companions of the call are stepped here, and nowhere else in the kernel
+  kDrain,   // driver only: steps companion `index` until it is done
 };
 
 /// sd = value of:
@@ -89,6 +91,7 @@ struct Dma {
   Scalar device;         // remote: mesh position of the destination device
   int32_t src_sem = -1;  // virtual semaphores; completion adds the total bytes
   int32_t dst_sem = -1;  // on the destination device
+  int32_t src_sem_plus = -1, dst_sem_plus = -1;  // scalar registers added to the semaphores' numbers; -1: none
   int64_t totalBytes() const { return run * dims[0].count * dims[1].count * dims[2].count; }
 };
 
@@ -104,13 +107,16 @@ struct Stmt {
   isa::Instruction insn; // kInsn
   PseudoKind pseudo = PseudoKind::kGrid;  // kPseudo
   int32_t reg = 0;       // kPseudo, kSemRead: destination; kLoop: induction register; kWhile, kIf: predicate register
-  int32_t index = 0;     // kPseudo: index; kCall: kernel; kSem*: virtual semaphore; kDma: row of Code::dmas
+  int32_t index = 0;     // kPseudo: index; kCall: kernel; kSem*: virtual semaphore; kDma: row of Code::dmas;
+                         // kDrain: companion
+  int32_t sem_plus = -1; // kSem*: scalar register added to the semaphore's number (one of a row of them); -1: none
   bool pred_neg = false; // kIf, kWhile
   Scalar amount;         // kLoop: trip; kSem*: amount
   Scalar device;         // kSemSignal: mesh position
   std::vector<std::vector<Stmt>> blocks;
   std::vector<CallArg> args;              // kCall
-  std::vector<int32_t> companions;        // kCall: companions stepped once per grid step of this call
+  std::vector<int32_t> companions;        // kCall: companions stepped at the kernel's hooks, or once per grid step
+                                          // where it has none
   int32_t call_locs = -1;                 // kCall: row of Module::call_locs
 };
 using Block = std::vector<Stmt>;
@@ -122,6 +128,9 @@ struct Code {
   int32_t num_mxu = 0, num_xlu = 0;                     // virtual units
   std::vector<uint32_t> op_locs;  // op slot -> row of Module::locs, for code used in one place (driver)
 };
+
+/// Whether the code says itself where companions are stepped.
+bool hasHook(const Code& code);
 
 // ---------------------------------------------------------------- kernels
 struct KernelParam {
@@ -168,7 +177,8 @@ struct Kernel {
 };
 
 /// A resumable step program that a kernel's tile loop carries along (architecture: companion). Each run of `step` tests
-/// and advances at most one piece of work; it sets predicate register `done` when nothing is left. State lives in SMEM buffers.
+/// and advances at most one piece of work; it sets predicate register `done` when nothing is left, and may be run again
+/// after that, to no effect. State lives in SMEM buffers. What is left when the kernel ends, the driver drains.
 struct Companion {
   std::string name;
   Code step;
@@ -183,7 +193,7 @@ struct Port {
 
 struct Module {
   std::string target;                // "v5e:4x2"
-  std::string chip_json;
+  std::string chip_json;             // a document without it means the built-in chip that `target` names
   int64_t devices = 1;
   std::vector<int64_t> device_order;
   std::vector<Buffer> buffers;

@@ -12,6 +12,11 @@ using llo::StmtKind;
 using llvm::Error;
 using llvm::Expected;
 
+static bool isSemaphore(StmtKind kind) {
+  return kind == StmtKind::kSemWait || kind == StmtKind::kSemSignal || kind == StmtKind::kSemAdd ||
+         kind == StmtKind::kSemRead;
+}
+
 Device::Device(Pod& pod, int64_t position)
     : pod_(pod), position_(position), hbm_(pod.options.garbage), vmem_(pod.options.garbage), smem_(pod.options.garbage) {}
 
@@ -78,7 +83,6 @@ std::unique_ptr<Context> Device::makeContext(const llo::Code& code) const {
 
 void Device::startDriver() {
   stack_.push_back(makeContext(pod_.module->driver));
-  companions_.resize(pod_.module->companions.size());
 }
 
 void Device::enterKernel(const llo::Kernel& kernel, std::vector<uint32_t> params, const llo::Stmt* call) {
@@ -86,6 +90,7 @@ void Device::enterKernel(const llo::Kernel& kernel, std::vector<uint32_t> params
   c->kernel = &kernel;
   c->call = call;
   c->params = std::move(params);
+  c->has_hook = llo::hasHook(kernel.code);
   c->grid.assign(kernel.grid.size(), 0);
   for (const llo::PipelineBlock& b : kernel.blocks) c->block_address.push_back(vmem_.add(b.bytes));
   c->block_offset.assign(kernel.blocks.size(), INT64_MIN);
@@ -186,24 +191,33 @@ Error Device::finishStep(bool last) {
   return Error::success();
 }
 
-Expected<Progress> Device::stepCompanion() {
-  Context& c = top();
-  const int32_t id = c.call->companions[c.next_companion++];
-  const llo::Companion& companion = pod_.module->companions[id];
-  auto next = makeContext(companion.step);
-  next->is_companion = true;
+void Device::stepCompanion(int32_t id, bool drain) {
+  auto next = makeContext(pod_.module->companions[id].step);
+  next->companion = id;
+  next->drained = drain;
   stack_.push_back(std::move(next));
-  return Progress::kRan;
+}
+
+// Steps the next companion of the call; false where all have had their turn.
+bool Device::hook(Context& kernel) {
+  if (kernel.call && kernel.next_companion < kernel.call->companions.size()) {
+    stepCompanion(kernel.call->companions[kernel.next_companion++], false);
+    return true;
+  }
+  kernel.next_companion = 0;
+  return false;
 }
 
 Expected<Progress> Device::endOfBody() {
   Context& c = top();
   if (!c.kernel) {
+    const bool again = c.drained && !c.p[pod_.module->companions[c.companion].done];
+    const int32_t id = c.companion;
     stack_.pop_back();
+    if (again) stepCompanion(id, true);
     return Progress::kRan;
   }
-  if (c.call && c.next_companion < c.call->companions.size()) return stepCompanion();
-  c.next_companion = 0;
+  if (!c.has_hook && hook(c)) return Progress::kRan;
   bool last = true;
   for (size_t d = 0; d < c.grid.size(); ++d) last &= c.grid[d] == c.kernel->grid[d] - 1;
   if (Error e = finishStep(last)) return e;
@@ -259,11 +273,16 @@ Expected<Progress> Device::step() {
   if (frame.pc == frame.block->size()) return endOfFrame();
   const llo::Stmt& st = (*frame.block)[frame.pc];
   op_ = st.op;
+  int64_t sem = 0;
+  if (isSemaphore(st.kind))
+    if (Error e = semaphore(st.index, st.sem_plus, &sem)) return e;
   if (st.kind == StmtKind::kSemWait) {
     const int64_t amount = static_cast<int32_t>(value(st.amount));
-    if (sems[st.index] < amount) return Progress::kBlocked;
-    sems[st.index] -= amount;
+    if (sems[sem] < amount) return Progress::kBlocked;
+    sems[sem] -= amount;
   }
+  // A hook is left when all companions have had their turn.
+  if (st.kind == StmtKind::kHook && hook(c)) return Progress::kRan;
   ++frame.pc;
   switch (st.kind) {
     case StmtKind::kInsn:
@@ -278,17 +297,23 @@ Expected<Progress> Device::step() {
       break;
     }
     case StmtKind::kWhile: c.frames.push_back({&st.blocks[0], 0, &st}); break;
-    case StmtKind::kIf: c.frames.push_back({&st.blocks[(c.p[st.reg] != 0) != st.pred_neg ? 0 : 1], 0, &st}); break;
+    case StmtKind::kIf: {
+      const size_t arm = (c.p[st.reg] != 0) != st.pred_neg ? 0 : 1;
+      if (arm < st.blocks.size()) c.frames.push_back({&st.blocks[arm], 0, &st});
+      break;
+    }
     case StmtKind::kCall: enterKernel(pod_.module->kernels[st.index], callWords(st), &st); break;
     case StmtKind::kDma:
       if (Error e = dma(c.code->dmas[st.index])) return e;
       break;
     case StmtKind::kSemWait: break;
     case StmtKind::kSemSignal:
-      pod_.devices[value(st.device)]->sems[st.index] += static_cast<int32_t>(value(st.amount));
+      pod_.devices[value(st.device)]->sems[sem] += static_cast<int32_t>(value(st.amount));
       break;
-    case StmtKind::kSemAdd: sems[st.index] += static_cast<int32_t>(value(st.amount)); break;
-    case StmtKind::kSemRead: c.s[st.reg] = static_cast<uint32_t>(sems[st.index]); break;
+    case StmtKind::kSemAdd: sems[sem] += static_cast<int32_t>(value(st.amount)); break;
+    case StmtKind::kSemRead: c.s[st.reg] = static_cast<uint32_t>(sems[sem]); break;
+    case StmtKind::kHook: break;
+    case StmtKind::kDrain: stepCompanion(st.index, true); break;
   }
   return Progress::kRan;
 }
@@ -352,6 +377,13 @@ Device::Spot Device::spotOf(const llo::Place& place) {
   return spot;
 }
 
+// The semaphore of that number, one of a row where a register is added to it.
+Error Device::semaphore(int32_t index, int32_t plus, int64_t* number) const {
+  *number = index + (plus >= 0 ? int64_t{static_cast<int32_t>(stack_.back()->s[plus])} : 0);
+  if (*number >= 0 && *number < static_cast<int64_t>(sems.size())) return Error::success();
+  return bad(Code::kLloAccess, "there is no semaphore " + llvm::Twine(*number));
+}
+
 Error Device::dma(const llo::Dma& d) {
   Device& to = d.remote ? *pod_.devices[value(d.device)] : *this;
   const Spot src = spotOf(d.src);
@@ -365,8 +397,13 @@ Error Device::dma(const llo::Dma& d) {
         if (!b) return bad(Code::kLloAccess, "a DMA of " + llvm::Twine(d.run) + "-byte runs writes outside its destination");
         std::memmove(b, a, d.run);
       }
-  if (d.src_sem >= 0) sems[d.src_sem] += d.totalBytes();
-  if (d.dst_sem >= 0) to.sems[d.dst_sem] += d.totalBytes();
+  for (const bool at_source : {true, false}) {
+    if ((at_source ? d.src_sem : d.dst_sem) < 0) continue;
+    int64_t sem;
+    if (Error e = semaphore(at_source ? d.src_sem : d.dst_sem, at_source ? d.src_sem_plus : d.dst_sem_plus, &sem))
+      return e;
+    (at_source ? *this : to).sems[sem] += d.totalBytes();
+  }
   return Error::success();
 }
 

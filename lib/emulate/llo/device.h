@@ -47,8 +47,12 @@ struct Context {
   std::vector<uint32_t> params;         // words
   std::vector<int64_t> grid;            // current index
   std::vector<int64_t> block_address, block_offset, scratch_address;
-  bool is_companion = false;
-  size_t next_companion = 0;            // of this grid step
+  bool has_hook = false;                // companions are stepped by the code itself
+  size_t next_companion = 0;            // of this grid step, or hook
+
+  // a companion
+  int32_t companion = -1;
+  bool drained = false;                 // is run until it is done
 };
 
 enum class Progress : uint8_t { kRan, kBlocked, kDone };
@@ -90,7 +94,8 @@ class Device {
   llvm::Expected<Progress> endOfBody();
   llvm::Error startStep();
   llvm::Error finishStep(bool last);
-  llvm::Expected<Progress> stepCompanion();
+  void stepCompanion(int32_t id, bool drain);
+  bool hook(Context& kernel);
   llvm::Error transferBlock(int b, int64_t offset, const std::vector<int64_t>& at);
   llvm::Error execute(const isa::Instruction& insn);
   bool executeVector(const isa::Instruction& insn, Vector& d);
@@ -100,6 +105,7 @@ class Device {
   uint32_t pseudo(const llo::Stmt& st);
   llvm::Error dma(const llo::Dma& d);
   Spot spotOf(const llo::Place& place);
+  llvm::Error semaphore(int32_t index, int32_t plus, int64_t* number) const;
   std::vector<uint32_t> callWords(const llo::Stmt& st);
   uint32_t value(const llo::Scalar& x) { return x.is_reg ? top().s[x.reg] : static_cast<uint32_t>(x.imm); }
   uint32_t scalarOf(const isa::Operand& o) { return o.kind == isa::Operand::kReg ? top().s[o.reg] : static_cast<uint32_t>(o.imm); }
@@ -114,7 +120,6 @@ class Device {
   AddressSpace hbm_, vmem_, smem_;
   std::vector<int64_t> buffer_address_;
   std::vector<std::unique_ptr<Context>> stack_;
-  std::vector<std::unique_ptr<Context>> companions_;
   uint32_t op_ = 0;  // op slot of the statement in execution
   int64_t statements_ = 0;
 };
