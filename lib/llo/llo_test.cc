@@ -71,6 +71,9 @@ Module everything() {
   const V x = b.v(Opcode::vld, {Addr{b.block(0), 0}});
   const P last = b.p(Opcode::scmp_eq, {b.grid(0), 1});
   const S n = b.param(4);
+  Stmt hook;
+  hook.kind = StmtKind::kHook;
+  k.code.body.push_back(hook);
   b.loop(n, [&](S i) { b.emit(Opcode::vst, {Addr{b.scratch(0), 0}, x}); });
   b.ifElse(
       last,
@@ -101,15 +104,20 @@ Module everything() {
   copy.device = {true, device.id, 0};
   copy.src_sem = 0;
   copy.dst_sem = 1;
+  copy.dst_sem_plus = device.id;
   d.dma(copy);
   d.semWait(0, {false, 0, 1024});
   d.semAdd(2, {false, 0, 1});
   d.semSignal({true, device.id, 0}, 2, {false, 0, 1});
   const S seen = d.semRead(2);
+  m.driver.body.back().sem_plus = device.id;
   d.whileLoop([&] { return d.p(Opcode::scmp_lt, {seen, 0}); }, [&] { d.imm(3); });
   d.ifThen(d.p(Opcode::scmp_eq, {seen, 1}), [&] { d.imm(1); });
   d.call(0, {{true, 0, {}}, {true, 1, {true, row.id, 0}}, {false, -1, {false, 0, 2}}}, 0);
   m.driver.body.back().companions = {0};
+  Stmt drain;
+  drain.kind = StmtKind::kDrain;
+  m.driver.body.push_back(drain);
   Port arg;
   arg.name = "x";
   arg.buffer = 0;
@@ -185,6 +193,22 @@ TEST(LloVerify, NamesTheViolation) {
               b.loop(b.imm(3), [&](S) { x = b.vimm(1); });
               b.v(Opcode::vmov, {x});
             }).find("read before"),
+            std::string::npos);
+  // A loop with constant trips may fill a FIFO for another to empty.
+  auto fillAndEmpty = [&](int64_t fill, int64_t empty) {
+    return of([=](CodeBuilder& b) {
+      b.loop(fill, [&](S) { b.emit(Opcode::vrcp, {b.vimm(0)}); });
+      b.loop(empty, [&](S) { b.v(Opcode::vpop_eup, {}); });
+    });
+  };
+  EXPECT_EQ(fillAndEmpty(3, 3), "");
+  EXPECT_NE(fillAndEmpty(3, 2).find("leaves 1"), std::string::npos);
+  EXPECT_NE(fillAndEmpty(2, 3).find("nothing pushed"), std::string::npos);
+  EXPECT_NE(of([](CodeBuilder& b) {
+              Stmt drain;
+              drain.kind = StmtKind::kDrain;
+              b.code().body.push_back(drain);
+            }).find("only the driver drains"),
             std::string::npos);
   EXPECT_EQ(of([](CodeBuilder& b) {
               V x;

@@ -48,6 +48,27 @@ Motion motionOf(const llo::PipelineBlock& block, const std::vector<ActiveDim>& d
 
 }  // namespace
 
+namespace {
+
+// A third slot for inputs, where VMEM has room to spare and the grid is long enough to need it.
+template <class Total>
+void deepen(const Context& ctx, const llo::Kernel& kernel, const std::vector<ActiveDim>& dims, Total&& total,
+            std::vector<int>& slots, VmemPlan& plan) {
+  int64_t steps = 1;
+  for (const ActiveDim& d : dims) steps *= d.size;
+  bool inputs = false, outputs = false;
+  for (size_t b = 0; b < slots.size(); ++b)
+    (kernel.blocks[b].direction == llo::Direction::kIn ? inputs : outputs) |= slots[b] == 2;
+  if (steps < 3 || !inputs || !outputs) return;
+  const std::vector<int> before = slots;
+  for (size_t b = 0; b < slots.size(); ++b)
+    if (slots[b] == 2 && kernel.blocks[b].direction == llo::Direction::kIn) slots[b] = 3;
+  plan.two_ahead = total() <= ctx.chip.vmem_bytes / 4 * 3;
+  if (!plan.two_ahead) slots = before;
+}
+
+}  // namespace
+
 llvm::Expected<VmemPlan> planVmem(const Context& ctx, const llo::Kernel& kernel) {
   const std::vector<ActiveDim> dims = activeDims(kernel);
   std::vector<int> slots;
@@ -61,6 +82,7 @@ llvm::Expected<VmemPlan> planVmem(const Context& ctx, const llo::Kernel& kernel)
   for (const llo::PipelineBlock& block : kernel.blocks)
     slots.push_back(motionOf(block, dims).moves() ? 2 : 1);
   VmemPlan plan;
+  deepen(ctx, kernel, dims, total, slots, plan);
   while (total() > ctx.chip.vmem_bytes) {
     int largest = -1;
     for (size_t b = 0; b < slots.size(); ++b)
@@ -108,15 +130,18 @@ struct BlockState {
   bool edges = false;    // bytes differ between steps
   int64_t bytes = 0;     // moved per step where !edges
   int32_t sem = -1;
-  llvm::SmallVector<int64_t, 2> slots;
+  llvm::SmallVector<int64_t, 3> slots;
   S offset;          // of the step to be moved next: rows, or bytes
   S slot;            // VMEM address of the body's slot; no id: constant
+  S into;            // three slots: of the one that is fetched into next
   S moved, pending;  // edges: bytes of the transfer started last, of the one not waited for
+  S after;           // edges, two ahead: of the one after that
   P fetched;         // inputs that do not move every step: step s was fetched for
+  P coming;          // two ahead: step s+1 was
   P in_flight;       // outputs: a write-back is not waited for
   std::vector<TransferState> transfers;
   bool out() const { return block->direction == llo::Direction::kOut; }
-  bool double_buffered() const { return slots.size() == 2; }
+  bool double_buffered() const { return slots.size() > 1; }
 };
 
 class KernelExpander {
@@ -135,19 +160,29 @@ class KernelExpander {
   void initBlock(int index);
   void makeDescriptors(BlockState& s);
   void initDescriptors(BlockState& s);
-  void advanceIndices();
-  void advanceOffset(BlockState& s);
+  /// Indices of a step ahead of the body's: of the next one, or of the one that is fetched.
+  struct Ahead {
+    std::vector<S> index;  // by active dimension
+    std::vector<P> wrap;   // wrap[d]: the step wrapped dimensions d.. (inner ones included)
+  };
+  Ahead newAhead();
+  void advanceIndices(const Ahead& a);
+  void advanceOffset(BlockState& s, const Ahead& a);
   /// The predicate "the step just computed moves this block"; without id: always.
-  Guard movesGuard(const BlockState& s, bool wants_next);
-  Arg edgeExtent(int grid, int64_t edge, int64_t full, bool next);
-  Arg indexOf(int grid, bool next);
-  void startTransfers(BlockState& s, Arg slot, Guard guard, bool next);
+  Guard movesGuard(const BlockState& s, const Ahead& a, bool wants_next);
+  Guard withinGrid(Guard moves);
+  Arg edgeExtent(const std::vector<S>& at, int grid, int64_t edge, int64_t full);
+  Arg indexOf(const std::vector<S>& at, int grid);
+  void startTransfers(BlockState& s, Arg slot, Guard guard, const std::vector<S>& at);
   void waitFor(const BlockState& s, Arg bytes, Guard guard) {
     if (s.sem >= 0) b_.emit(Opcode::sem_wait, {s.sem, bytes}, guard);
   }
-  void fetch(BlockState& s, Guard guard, bool first);
+  void fetch(BlockState& s, Guard guard, const std::vector<S>& at, bool first);
+  void fetchSecond();
+  void advanceFetched();
+  void takeFetched(BlockState& s, Guard moved);
   void writeBack(BlockState& s);
-  void swap(BlockState& s, Guard guard);
+  void rotate(const BlockState& s, S slot, Guard guard);
   void step();
   void body();
   void runCompanion(size_t c);
@@ -161,9 +196,10 @@ class KernelExpander {
   FuncBuilder b_;
   std::vector<ActiveDim> dims_;
   std::vector<BlockState> blocks_;
-  std::vector<S> next_, current_;  // indices by active dimension
-  std::vector<P> wrap_;            // wrap_[d]: the step wrapped dimensions d.. (inner ones included)
-  std::vector<P> done_;            // by companion
+  std::vector<S> current_;  // indices of the body's step, by active dimension
+  Ahead next_, fetched_;    // the step after it, and where two ahead the one after that
+  P beyond_;                // two ahead: that step is beyond the grid
+  std::vector<P> done_;     // by companion
   bool single_ = false;            // one grid step
   int64_t used_descriptors_ = 0;   // of the shared area
 };
@@ -253,64 +289,83 @@ void KernelExpander::initDescriptors(BlockState& s) {
   }
 }
 
-// next_ becomes the indices of step s+1; wrap_[d] says that dimensions d and inner ones went back to 0.
-void KernelExpander::advanceIndices() {
+KernelExpander::Ahead KernelExpander::newAhead() {
+  Ahead a;
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    a.index.push_back(b_.imm(0));
+    a.wrap.push_back(b_.newP());
+  }
+  return a;
+}
+
+// One step further; wrap[d] says that dimensions d and inner ones went back to 0.
+void KernelExpander::advanceIndices(const Ahead& a) {
   for (size_t d = dims_.size(); d-- > 0;) {
     const bool inner = d + 1 == dims_.size();
-    const Guard carry = inner ? Guard{} : Guard{wrap_[d + 1].id, false};
-    b_.emit(Opcode::sadd, {next_[d], next_[d], 1}, carry);
-    b_.emit(Opcode::scmp_eq, {wrap_[d], next_[d], dims_[d].size});
-    b_.emit(Opcode::smov, {next_[d], 0}, {wrap_[d].id, false});
+    const Guard carry = inner ? Guard{} : Guard{a.wrap[d + 1].id, false};
+    b_.emit(Opcode::sadd, {a.index[d], a.index[d], 1}, carry);
+    b_.emit(Opcode::scmp_eq, {a.wrap[d], a.index[d], dims_[d].size});
+    b_.emit(Opcode::smov, {a.index[d], 0}, {a.wrap[d].id, false});
   }
 }
 
-void KernelExpander::advanceOffset(BlockState& s) {
+void KernelExpander::advanceOffset(BlockState& s, const Ahead& a) {
   const int64_t unit = s.in_rows ? 512 : 1;
   const size_t n = dims_.size();
   int64_t before = 0;
   for (size_t d = n; d-- > 0;) {
     const int64_t more = s.motion.delta[d] - before;
     before = s.motion.delta[d];
-    const Guard guard = d + 1 == n ? Guard{} : Guard{wrap_[d + 1].id, false};
+    const Guard guard = d + 1 == n ? Guard{} : Guard{a.wrap[d + 1].id, false};
     if (more != 0) b_.emit(Opcode::sadd, {s.offset, s.offset, more / unit}, guard);
   }
 }
 
-// A step advances dimension d when wrap_[d+1] holds and wrap_[d] does not. With `wants_next` the wrap of all
+// A step advances dimension d when wrap[d+1] holds and wrap[d] does not. With `wants_next` the wrap of all
 // dimensions (no next step) gives false, else true: outputs are written at the end.
-Guard KernelExpander::movesGuard(const BlockState& s, bool wants_next) {
+Guard KernelExpander::movesGuard(const BlockState& s, const Ahead& a, bool wants_next) {
+  const std::vector<P>& wrap = a.wrap;
   const size_t n = dims_.size();
   const std::vector<int64_t>& delta = s.motion.delta;
   size_t innermost = n;  // outermost dimensions 0..k move it, and none inside
   while (innermost > 0 && delta[innermost - 1] == 0) --innermost;
   bool prefix = true;
   for (size_t d = 0; d < innermost; ++d) prefix &= delta[d] != 0;
-  if (prefix && innermost == n) return wants_next ? Guard{wrap_[0].id, true} : Guard{};
-  if (prefix && !wants_next) return {wrap_[innermost].id, false};
+  if (prefix && innermost == n) return wants_next ? Guard{wrap[0].id, true} : Guard{};
+  if (prefix && !wants_next) return {wrap[innermost].id, false};
   if (prefix) {
-    const P moves = b_.p(Opcode::pmov, {wrap_[innermost]});
-    b_.emit(Opcode::pset, {moves, 0}, {wrap_[0].id, false});
+    const P moves = b_.p(Opcode::pmov, {wrap[innermost]});
+    b_.emit(Opcode::pset, {moves, 0}, {wrap[0].id, false});
     return {moves.id, false};
   }
-  const P moves = wants_next ? b_.p(Opcode::pset, {0}) : b_.p(Opcode::pmov, {wrap_[0]});
+  const P moves = wants_next ? b_.p(Opcode::pset, {0}) : b_.p(Opcode::pmov, {wrap[0]});
   for (size_t d = 0; d < n; ++d) {
     if (delta[d] == 0) continue;
-    const P level = d + 1 < n ? b_.p(Opcode::pmov, {wrap_[d + 1]}) : b_.p(Opcode::pset, {1});
-    b_.emit(Opcode::pset, {level, 0}, {wrap_[d].id, false});
+    const P level = d + 1 < n ? b_.p(Opcode::pmov, {wrap[d + 1]}) : b_.p(Opcode::pset, {1});
+    b_.emit(Opcode::pset, {level, 0}, {wrap[d].id, false});
     b_.emit(Opcode::por, {moves, moves, level});
   }
   return {moves.id, false};
 }
 
-Arg KernelExpander::indexOf(int grid, bool next) {
+// Two steps ahead, nothing is fetched any more when the grid has been through once.
+Guard KernelExpander::withinGrid(Guard moves) {
+  if (!plan_.two_ahead) return moves;
+  if (moves.negated) return {beyond_.id, true};  // moves with every step
+  const P within = b_.p(Opcode::pmov, {P{moves.id}});
+  b_.emit(Opcode::pset, {within, 0}, {beyond_.id, false});
+  return {within.id, false};
+}
+
+Arg KernelExpander::indexOf(const std::vector<S>& at, int grid) {
   for (size_t d = 0; d < dims_.size(); ++d)
-    if (dims_[d].index == grid) return next ? next_[d] : current_[d];
+    if (dims_[d].index == grid) return at[d];
   return 0;
 }
 
 // The extent at the moved step: shorter on the last index of the grid dimension.
-Arg KernelExpander::edgeExtent(int grid, int64_t edge, int64_t full, bool next) {
-  const Arg index = indexOf(grid, next);
+Arg KernelExpander::edgeExtent(const std::vector<S>& at, int grid, int64_t edge, int64_t full) {
+  const Arg index = indexOf(at, grid);
   const P last = b_.p(Opcode::scmp_eq, {index, kernel_.grid[grid] - 1});
   const S value = b_.imm(edge);
   return b_.s(Opcode::ssel, {last, value, full});
@@ -318,7 +373,7 @@ Arg KernelExpander::edgeExtent(int grid, int64_t edge, int64_t full, bool next) 
 
 // Patches what changes and starts the block's transfers; s.moved gets the bytes where they differ between
 // steps.
-void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool next) {
+void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, const std::vector<S>& at_step) {
   const int hbm_base = s.out() ? isa::kDmaDstBase : isa::kDmaSrcBase;
   const int vmem_word = s.out() ? isa::kDmaSrcOffset : isa::kDmaDstOffset;
   S total;
@@ -344,7 +399,7 @@ void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool n
           if (full != 1) bytes = b_.s(Opcode::smul, {bytes, full});
           return;
         }
-        const Arg value = edgeExtent(grid, edge, full, next);
+        const Arg value = edgeExtent(at_step, grid, edge, full);
         b_.emit(Opcode::sst, {word(w), value});
         bytes = b_.s(Opcode::smul, {bytes, value});
       };
@@ -359,24 +414,72 @@ void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, bool n
   if (s.edges) b_.emit(Opcode::smov, {s.moved, total}, guard);
 }
 
-void KernelExpander::fetch(BlockState& s, Guard guard, bool first) {
+// Starts the transfers of the step that has the indices `at`, the first one or a later one.
+void KernelExpander::fetch(BlockState& s, Guard guard, const std::vector<S>& at, bool first) {
   Arg slot = s.slots[0];
-  // The first fetch of a later call finds the descriptor as the last call left it.
-  if (s.double_buffered())
-    slot = first ? Arg(b_.imm(s.slots[0])) : Arg(b_.s(Opcode::sxor, {s.slot, s.slots[0] ^ s.slots[1]}));
-  startTransfers(s, slot, guard, !first);
+  if (!first && s.slots.size() == 2) slot = b_.s(Opcode::sxor, {s.slot, s.slots[0] ^ s.slots[1]});
+  if (!first && s.slots.size() == 3) slot = s.into;
+  startTransfers(s, slot, guard, at);
+  if (!first && s.slots.size() == 3) rotate(s, s.into, guard);
 }
 
-void KernelExpander::swap(BlockState& s, Guard guard) {
-  if (s.double_buffered()) b_.emit(Opcode::sxor, {s.slot, s.slot, s.slots[0] ^ s.slots[1]}, guard);
+// Moves an address on to the block's next slot.
+void KernelExpander::rotate(const BlockState& s, S slot, Guard guard) {
+  if (s.slots.size() == 2) b_.emit(Opcode::sxor, {slot, slot, s.slots[0] ^ s.slots[1]}, guard);
+  if (s.slots.size() != 3) return;
+  const int64_t bytes = s.slots[1] - s.slots[0];
+  b_.emit(Opcode::sadd, {slot, slot, bytes}, guard);
+  const P end = b_.p(Opcode::scmp_eq, {slot, s.slots[2] + bytes});
+  b_.emit(Opcode::smov, {slot, s.slots[0]}, {end.id, false});
+}
+
+// Two ahead: before the loop, what step 1 needs is fetched behind what step 0 needs.
+void KernelExpander::fetchSecond() {
+  advanceIndices(fetched_);
+  for (BlockState& s : blocks_) {
+    if (s.out() || !s.motion.moves()) continue;
+    const Guard moves = movesGuard(s, fetched_, true);
+    advanceOffset(s, fetched_);
+    if (s.edges) {
+      s.after = b_.newS();
+      b_.setReg(s.after, s.moved);
+    }
+    fetch(s, moves, fetched_.index, false);
+    if (s.fetched.id >= 0) s.coming = b_.p(Opcode::pmov, {P{moves.id}});
+  }
+}
+
+// Two ahead: the step that was fetched becomes the next one, and the one after it is fetched.
+void KernelExpander::advanceFetched() {
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    b_.setReg(next_.index[d], fetched_.index[d]);
+    b_.emit(Opcode::pmov, {next_.wrap[d], fetched_.wrap[d]});
+  }
+  advanceIndices(fetched_);
+  b_.emit(Opcode::pset, {beyond_, 1}, {fetched_.wrap[0].id, false});
+}
+
+// After the body: the slot of the next step, and whether its block is still to be waited for.
+void KernelExpander::takeFetched(BlockState& s, Guard moved) {
+  if (!plan_.two_ahead) {
+    rotate(s, s.slot, moved);
+    if (s.fetched.id < 0) return;
+    b_.emit(Opcode::pmov, {s.fetched, P{moved.id}});
+    if (moved.negated) b_.emit(Opcode::pxor, {s.fetched, s.fetched, P{moved.id}});
+    return;
+  }
+  rotate(s, s.slot, s.coming.id >= 0 ? Guard{s.coming.id, false} : Guard{});
+  if (s.fetched.id < 0) return;
+  b_.emit(Opcode::pmov, {s.fetched, s.coming});
+  b_.emit(Opcode::pmov, {s.coming, P{moved.id}});
 }
 
 // After the body: the block is written where the next step moves away from it, or the grid ends. Of two
 // slots, the one that the next step fills was written back one move earlier, so that transfer is waited for.
 void KernelExpander::writeBack(BlockState& s) {
-  const Guard guard = single_ ? Guard{} : movesGuard(s, false);
+  const Guard guard = single_ ? Guard{} : movesGuard(s, next_, false);
   const Arg slot = s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]);
-  startTransfers(s, slot, guard, false);
+  startTransfers(s, slot, guard, current_);
   const Arg now = s.edges ? Arg(s.moved) : Arg(s.bytes);
   if (!s.double_buffered()) {
     waitFor(s, now, guard);
@@ -390,15 +493,15 @@ void KernelExpander::writeBack(BlockState& s) {
     waitFor(s, s.edges ? Arg(s.pending) : now, wait);
     if (s.edges) b_.emit(Opcode::smov, {s.pending, s.moved}, guard);
     b_.emit(Opcode::pset, {s.in_flight, 1}, guard);
-    swap(s, guard);
+    rotate(s, s.slot, guard);
   }
-  if (!single_) advanceOffset(s);
+  if (!single_) advanceOffset(s, next_);
 }
 
 void KernelExpander::body() {
   KernelValues values;
   values.kernel = &kernel_;
-  for (size_t g = 0; g < kernel_.grid.size(); ++g) values.grid.push_back(indexOf(static_cast<int>(g), false));
+  for (size_t g = 0; g < kernel_.grid.size(); ++g) values.grid.push_back(indexOf(current_, static_cast<int>(g)));
   for (const BlockState& s : blocks_)
     values.blocks.push_back(s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]));
   for (int64_t a : plan_.scratch) values.scratch.push_back(a);
@@ -430,15 +533,20 @@ void KernelExpander::step() {
   std::vector<std::pair<BlockState*, Guard>> late;  // inputs with one slot: fetched after the body
   std::vector<Guard> moved(blocks_.size());
   if (!single_) {
-    advanceIndices();
+    if (plan_.two_ahead)
+      advanceFetched();
+    else
+      advanceIndices(next_);
+    const Ahead& ahead = plan_.two_ahead ? fetched_ : next_;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       BlockState& s = blocks_[i];
       if (s.out() || !s.motion.moves()) continue;
-      moved[i] = movesGuard(s, true);
-      advanceOffset(s);
-      if (s.edges && s.double_buffered()) b_.setReg(s.pending, s.moved);
+      moved[i] = withinGrid(movesGuard(s, ahead, true));
+      advanceOffset(s, ahead);
+      if (s.after.id >= 0) b_.setReg(s.pending, s.after);
+      if (s.edges && s.double_buffered()) b_.setReg(s.after.id >= 0 ? s.after : s.pending, s.moved);
       if (s.double_buffered())
-        fetch(s, moved[i], false);
+        fetch(s, moved[i], ahead.index, false);
       else
         late.push_back({&s, moved[i]});
     }
@@ -452,7 +560,7 @@ void KernelExpander::step() {
   }
   if (!llo::hasHook(kernel_.code)) companions();
   body();
-  for (auto& [s, guard] : late) fetch(*s, guard, false);
+  for (auto& [s, guard] : late) fetch(*s, guard, next_.index, false);
   for (size_t i = 0; i < blocks_.size(); ++i) {
     BlockState& s = blocks_[i];
     if (s.out()) {
@@ -460,13 +568,9 @@ void KernelExpander::step() {
       continue;
     }
     if (single_ || !s.motion.moves()) continue;
-    swap(s, moved[i]);
-    if (s.fetched.id >= 0) {
-      b_.emit(Opcode::pmov, {s.fetched, P{moved[i].id}});
-      if (moved[i].negated) b_.emit(Opcode::pxor, {s.fetched, s.fetched, P{moved[i].id}});
-    }
+    takeFetched(s, moved[i]);
   }
-  for (size_t d = 0; d < dims_.size(); ++d) b_.setReg(current_[d], next_[d]);
+  for (size_t d = 0; d < dims_.size(); ++d) b_.setReg(current_[d], next_.index[d]);
 }
 
 Func KernelExpander::run(int32_t call_locs) {
@@ -482,10 +586,11 @@ Func KernelExpander::run(int32_t call_locs) {
   save.operands[1] = physicalScalar(ctx_.linkRegister());
   b_.append(save);
   for (size_t i = 0; i < kernel_.blocks.size(); ++i) initBlock(static_cast<int>(i));
-  for (size_t d = 0; d < dims_.size(); ++d) {
-    next_.push_back(b_.imm(0));
-    current_.push_back(b_.imm(0));
-    wrap_.push_back(b_.newP());
+  for (size_t d = 0; d < dims_.size(); ++d) current_.push_back(b_.imm(0));
+  next_ = newAhead();
+  if (plan_.two_ahead) {
+    fetched_ = newAhead();
+    beyond_ = b_.p(Opcode::pset, {0});
   }
   for (size_t c = 0; c < callee_.companions.size(); ++c) done_.push_back(b_.p(Opcode::pset, {0}));
   for (BlockState& s : blocks_) {
@@ -495,9 +600,10 @@ Func KernelExpander::run(int32_t call_locs) {
     if (s.out()) {
       if (s.double_buffered()) s.in_flight = b_.p(Opcode::pset, {0});
     } else {
-      fetch(s, {}, true);
+      fetch(s, {}, current_, true);
     }
     if (s.double_buffered()) s.slot = b_.imm(s.slots[0]);
+    if (s.slots.size() == 3) s.into = b_.imm(s.slots[1]);
   }
   // Inputs that never move are waited for once; so are those of a single step, inside the step.
   for (BlockState& s : blocks_) {
@@ -507,19 +613,20 @@ Func KernelExpander::run(int32_t call_locs) {
         std::all_of(s.motion.delta.begin(), s.motion.delta.end(), [](int64_t d) { return d != 0; });
     if (s.motion.moves() && !always) s.fetched = b_.p(Opcode::pset, {1});
   }
+  if (plan_.two_ahead) fetchSecond();
   if (single_) {
     step();
   } else {
     const int head = b_.begin();
     b_.enterLoop();
     step();
-    b_.branchBack(head, {wrap_[0].id, true});
+    b_.branchBack(head, {next_.wrap[0].id, true});
     b_.leaveLoop();
   }
   // Outputs that never move are written now; of the others the last write-back is still on its way.
   for (BlockState& s : blocks_) {
     if (!s.out() || single_) continue;
-    if (!s.motion.moves()) startTransfers(s, s.slots[0], {}, false);
+    if (!s.motion.moves()) startTransfers(s, s.slots[0], {}, current_);
   }
   for (BlockState& s : blocks_) {
     if (!s.out() || single_) continue;

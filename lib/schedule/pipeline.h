@@ -1,8 +1,8 @@
-// Expands a kernel's tile pipeline: grid steps as one flattened loop, blocks fetched one step ahead into the
-// slot that the body does not use, outputs written back while the next step runs.
+// Expands a kernel's tile pipeline: grid steps as one flattened loop, blocks fetched one or two steps ahead into
+// slots that the body does not use, outputs written back while the next step runs.
 //
-//   prologue   parameters into descriptors, fetches of step 0
-//   loop       advance to step s+1, start its fetches; wait for the blocks of step s; companions; body;
+//   prologue   parameters into descriptors, fetches of step 0 (and 1)
+//   loop       advance to step s+1 (s+2), start its fetches; wait for the blocks of step s; companions; body;
 //              start write-backs of outputs whose offset changes; swap slots
 //   epilogue   wait for the last write-backs; return
 //
@@ -14,9 +14,11 @@
 
 namespace tpu::schedule {
 
-/// VMEM of one kernel: a slot or two per block, scratch, and what is left for spilled registers.
+/// VMEM of one kernel: one to three slots per block, scratch, and what is left for spilled registers. Two steps
+/// ahead means that every input that moves has three: a write-back then does not hold up the fetches.
 struct VmemPlan {
-  std::vector<llvm::SmallVector<int64_t, 2>> slots;  // addresses, by block
+  std::vector<llvm::SmallVector<int64_t, 3>> slots;  // addresses, by block
+  bool two_ahead = false;
   std::vector<int64_t> scratch;
   int64_t end = 0;
   bool reduced = false;  // some block that moves has one slot only

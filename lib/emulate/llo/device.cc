@@ -111,9 +111,12 @@ Vector& Device::vec(const isa::Operand& o) {
 
 Expected<Progress> Device::run() {
   bool ran = false;
+  const int64_t effects = effects_;
   while (!stack_.empty()) {
     Expected<Progress> p = step();
     if (!p) return p;
+    // The others have their turn; where none of them changes anything, this companion waits for ever.
+    if (*p == Progress::kIdle) return effects_ != effects ? Progress::kRan : Progress::kBlocked;
     if (*p == Progress::kBlocked) return ran ? Progress::kRan : Progress::kBlocked;
     ran = true;
     if (pod_.options.max_statements && ++statements_ > pod_.options.max_statements)
@@ -195,6 +198,7 @@ void Device::stepCompanion(int32_t id, bool drain) {
   auto next = makeContext(pod_.module->companions[id].step);
   next->companion = id;
   next->drained = drain;
+  next->effects_before = effects_;
   stack_.push_back(std::move(next));
 }
 
@@ -212,10 +216,11 @@ Expected<Progress> Device::endOfBody() {
   Context& c = top();
   if (!c.kernel) {
     const bool again = c.drained && !c.p[pod_.module->companions[c.companion].done];
+    const bool idle = again && c.effects_before == effects_;
     const int32_t id = c.companion;
     stack_.pop_back();
     if (again) stepCompanion(id, true);
-    return Progress::kRan;
+    return idle ? Progress::kIdle : Progress::kRan;
   }
   if (!c.has_hook && hook(c)) return Progress::kRan;
   bool last = true;
@@ -280,6 +285,7 @@ Expected<Progress> Device::step() {
     const int64_t amount = static_cast<int32_t>(value(st.amount));
     if (sems[sem] < amount) return Progress::kBlocked;
     sems[sem] -= amount;
+    ++effects_;
   }
   // A hook is left when all companions have had their turn.
   if (st.kind == StmtKind::kHook && hook(c)) return Progress::kRan;
@@ -308,9 +314,10 @@ Expected<Progress> Device::step() {
       break;
     case StmtKind::kSemWait: break;
     case StmtKind::kSemSignal:
+      ++effects_;
       pod_.devices[value(st.device)]->sems[sem] += static_cast<int32_t>(value(st.amount));
       break;
-    case StmtKind::kSemAdd: sems[sem] += static_cast<int32_t>(value(st.amount)); break;
+    case StmtKind::kSemAdd: ++effects_, sems[sem] += static_cast<int32_t>(value(st.amount)); break;
     case StmtKind::kSemRead: c.s[st.reg] = static_cast<uint32_t>(sems[sem]); break;
     case StmtKind::kHook: break;
     case StmtKind::kDrain: stepCompanion(st.index, true); break;
@@ -385,6 +392,7 @@ Error Device::semaphore(int32_t index, int32_t plus, int64_t* number) const {
 }
 
 Error Device::dma(const llo::Dma& d) {
+  ++effects_;
   Device& to = d.remote ? *pod_.devices[value(d.device)] : *this;
   const Spot src = spotOf(d.src);
   const Spot dst = spotOf(d.dst);

@@ -53,9 +53,10 @@ struct Context {
   // a companion
   int32_t companion = -1;
   bool drained = false;                 // is run until it is done
+  int64_t effects_before = 0;           // Device::effects_ when this step began
 };
 
-enum class Progress : uint8_t { kRan, kBlocked, kDone };
+enum class Progress : uint8_t { kRan, kBlocked, kDone, kIdle /* a drained companion found nothing to do */ };
 
 class Device;
 /// What devices share.
@@ -122,6 +123,7 @@ class Device {
   std::vector<std::unique_ptr<Context>> stack_;
   uint32_t op_ = 0;  // op slot of the statement in execution
   int64_t statements_ = 0;
+  int64_t effects_ = 0;  // changes of memory and semaphores
 };
 
 }  // namespace tpu::emulate::llo_run

@@ -79,7 +79,7 @@ Error Device::executeMemory(const isa::Instruction& insn, bool* done) {
     if (!word || addressOf(o[mem]) % 4) return bad(Code::kLloAccess, isa::print(insn) + " addresses no word of SMEM");
     uint32_t& reg = top().s[o[1 - mem].reg];
     if (mem) std::memcpy(&reg, word, 4);
-    else std::memcpy(word, &reg, 4);
+    else std::memcpy(word, &reg, 4), ++effects_;
     return Error::success();
   }
   const bool load = insn.op == Opcode::vld || insn.op == Opcode::vld_strided;
