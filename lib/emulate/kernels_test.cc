@@ -1,8 +1,8 @@
 // The programs of testdata/kernels, written by hand as the yardstick of what the machine can do: values bit
-// for bit, and how near they come to the floor of what they ask for. Each stands there a second time as llo: the
-// same transfers, tiles and order of additions, but loops on virtual registers with units, addresses, the order
-// inside a block and the pipelining of tiles left to the scheduler. What it makes of them has to give the same bits
-// at 0.95 of the speed or better, and so has the untimed interpreter.
+// for bit, and how near they come to the floor of what they ask for. Each stands there a second time as llo:
+// the same transfers, tiles and order of additions, but loops on virtual registers with units, addresses, the
+// order inside a block and the pipelining of tiles left to the scheduler. What it makes of them has to give
+// the same bits at 0.95 of the speed or better, and so has the untimed interpreter.
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -91,7 +91,8 @@ void expectScheduled(const std::string& name, const std::vector<HostTensor>& arg
   ASSERT_TRUE(static_cast<bool>(p)) << llvm::toString(p.takeError());
   const RunResult r = mustRun(*p, args, options);
   ASSERT_EQ(r.results.size(), hand.results.size());
-  for (size_t i = 0; i < r.results.size(); ++i) EXPECT_TRUE(r.results[i] == hand.results[i]) << name << " result " << i;
+  for (size_t i = 0; i < r.results.size(); ++i)
+    EXPECT_TRUE(r.results[i] == hand.results[i]) << name << " result " << i;
   const double speed = static_cast<double>(hand.stats.cycles) / static_cast<double>(r.stats.cycles);
   std::printf("%s: %.3f of the speed of the hand-written one\n%s", name.c_str(), speed, summary(r).c_str());
   EXPECT_GE(speed, 0.95);
@@ -99,7 +100,8 @@ void expectScheduled(const std::string& name, const std::vector<HostTensor>& arg
 void expectInterpreted(const std::string& name, const std::vector<HostTensor>& args, const RunResult& hand) {
   auto results = interpret(lloKernel(name), llvm::cantFail(target::loadChip("v5e")), args);
   ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
-  for (size_t i = 0; i < results->size(); ++i) EXPECT_TRUE((*results)[i] == hand.results[i]) << name << " result " << i;
+  for (size_t i = 0; i < results->size(); ++i)
+    EXPECT_TRUE((*results)[i] == hand.results[i]) << name << " result " << i;
 }
 
 TEST(Kernels, MatmulSmall) { runMatmul(1024, {.strict = true}); }

@@ -18,8 +18,8 @@ llvm::StringRef pseudoName(PseudoKind kind) {
 }
 
 llvm::StringRef stmtName(StmtKind kind) {
-  constexpr const char* kNames[] = {"insn", "pseudo",   "loop",       "while",   "if",      "call",
-                                    "dma",  "sem.wait", "sem.signal", "sem.add", "sem.read", "hook", "drain"};
+  constexpr const char* kNames[] = {"insn",     "pseudo",     "loop",    "while",    "if",   "call", "dma",
+                                    "sem.wait", "sem.signal", "sem.add", "sem.read", "hook", "drain"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -485,9 +485,8 @@ class Reader {
   void other(FieldReader& r, Stmt* s) {
     static constexpr const char* kPseudos[] = {"grid", "param",   "block",  "scratch",    "smem",
                                                "vmem", "hbm_row", "device", "device_word"};
-    static constexpr const char* kKinds[] = {"loop",     "while",      "if",      "call",    "dma",
-                                             "sem.wait", "sem.signal", "sem.add", "sem.read",
-                                             "hook",     "drain"};
+    static constexpr const char* kKinds[] = {"loop",       "while",   "if",       "call", "dma",  "sem.wait",
+                                             "sem.signal", "sem.add", "sem.read", "hook", "drain"};
     const llvm::StringRef what = r.requiredString("do");
     if (!r.ok()) return;
     if (const int k = findName(what, kPseudos); k >= 0) {

@@ -120,8 +120,8 @@ class CodeVerifier {
   void hook() {
     if (!kernel_) return bad("only kernels have hooks for companions");
     for (const auto& [key, n] : fifo_)
-      if (n != 0 && (key.first == static_cast<int>(isa::Fifo::kEup) ||
-                     key.first == static_cast<int>(isa::Fifo::kV2s)))
+      if (n != 0 &&
+          (key.first == static_cast<int>(isa::Fifo::kEup) || key.first == static_cast<int>(isa::Fifo::kV2s)))
         bad("a hook for companions with entries left in a FIFO");
   }
   void semaphore(const Stmt& s) {
@@ -241,8 +241,8 @@ class CodeVerifier {
     if (s.amount.is_reg || s.amount.imm < 1) defined_ = before;
   }
 
-  // A loop with a constant number of trips may fill FIFOs or empty them: what the first trip did, all do. From
-  // after the first trip to before the last; false where nothing changes or there is no other trip.
+  // A loop with a constant number of trips may fill FIFOs or empty them: what the first trip did, all do.
+  // From after the first trip to before the last; false where nothing changes or there is no other trip.
   bool skipTrips(const FifoBalance& before, int64_t trips) {
     if (trips == 1) return false;
     bool changes = false;

@@ -59,7 +59,8 @@ void emitCode(const Context& ctx, std::vector<Scheduled>& functions, isa::Progra
       for (int32_t skip : entered[b]) {
         const std::string more = skip > 0 ? "." + std::to_string(skip) : "";
         if (start[f][b] + skip != begin)
-          labels.push_back({start[f][b] + skip, labelName(func.name + ".b" + std::to_string(b) + more, taken)});
+          labels.push_back(
+              {start[f][b] + skip, labelName(func.name + ".b" + std::to_string(b) + more, taken)});
       }
   }
   std::stable_sort(labels.begin(), labels.end(),

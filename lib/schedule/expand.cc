@@ -55,7 +55,8 @@ namespace {
 
 void markOthers(const llo::Block& block, std::vector<char>& positive) {
   for (const llo::Stmt& s : block) {
-    if (s.kind == llo::StmtKind::kPseudo || s.kind == llo::StmtKind::kSemRead || s.kind == llo::StmtKind::kLoop)
+    if (s.kind == llo::StmtKind::kPseudo || s.kind == llo::StmtKind::kSemRead ||
+        s.kind == llo::StmtKind::kLoop)
       positive[s.reg] = 0;
     const bool constant = s.kind == llo::StmtKind::kInsn && s.insn.op == Opcode::smov &&
                           s.insn.operands[1].kind == isa::Operand::kImm && s.insn.operands[1].imm > 0;
@@ -354,9 +355,8 @@ void Expander::dma(const llo::Dma& d) {
     w[isa::kDmaDstStride1 + 3 * k] = static_cast<uint32_t>(d.dims[k].dst_stride);
   }
   const bool device_reg = d.remote && d.device.is_reg;
-  const bool patched =
-      device_reg || d.src_sem_plus >= 0 || d.dst_sem_plus >= 0 || row[0].id >= 0 || row[1].id >= 0 ||
-      offset[0].id >= 0 || offset[1].id >= 0;
+  const bool patched = device_reg || d.src_sem_plus >= 0 || d.dst_sem_plus >= 0 || row[0].id >= 0 ||
+                       row[1].id >= 0 || offset[0].id >= 0 || offset[1].id >= 0;
   const bool shared = ctx_.shared_descriptors >= 0;
   const int64_t at = shared ? ctx_.sharedDescriptor(0) : ctx_.placeDescriptor(w, patched);
   for (int k = 0; shared && k < isa::kDmaWords; ++k) storeWord(at + 4 * k, static_cast<int32_t>(w[k]));
@@ -372,7 +372,8 @@ void Expander::dma(const llo::Dma& d) {
 // Both semaphores stand in one word, the destination's in its upper half.
 void Expander::patchSemaphores(const llo::Dma& d, int64_t descriptor) {
   auto number = [&](int32_t sem, int32_t plus) {
-    return plus < 0 ? Arg(sem < 0 ? int64_t{isa::kNoSemaphore} : sem) : Arg(b_.s(Opcode::sadd, {reg(plus), sem}));
+    return plus < 0 ? Arg(sem < 0 ? int64_t{isa::kNoSemaphore} : sem)
+                    : Arg(b_.s(Opcode::sadd, {reg(plus), sem}));
   };
   const S upper = b_.s(Opcode::sshl, {asReg(number(d.dst_sem, d.dst_sem_plus)), 16});
   storeWord(descriptor + 4 * isa::kDmaSems, b_.s(Opcode::sor, {upper, number(d.src_sem, d.src_sem_plus)}));

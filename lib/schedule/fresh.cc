@@ -89,7 +89,8 @@ class PredicatedWrites {
       const Mention& other = m.list[next];
       if (other.position >= count) return false;
       const isa::Instruction& i = block.code[other.position].insn;
-      const bool same = i.pred_virt && i.pred == write.pred && !rewritten(block, write.pred, at.position, other.position);
+      const bool same =
+          i.pred_virt && i.pred == write.pred && !rewritten(block, write.pred, at.position, other.position);
       if (other.read && !(same && i.pred_neg == write.pred_neg)) return false;
       if (other.write && (!i.pred_virt || (same && i.pred_neg != write.pred_neg))) return true;
     }

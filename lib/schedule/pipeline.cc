@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "motion.h"
 #include "tpu/isa/dma.h"
-#include "tpu/support/units.h"
 
 namespace tpu::schedule {
 
@@ -12,108 +12,6 @@ using llo::Addr;
 using llo::Arg;
 using llo::P;
 using llo::S;
-
-namespace {
-
-/// How a block moves over the grid: what a step adds to its HBM offset, by the dimension that the step
-/// advances (those inside it go back to 0).
-struct Motion {
-  std::vector<int64_t> delta;  // by active dimension
-  bool moves() const {
-    return std::any_of(delta.begin(), delta.end(), [](int64_t d) { return d != 0; });
-  }
-};
-
-struct ActiveDim {
-  int index;  // grid dimension
-  int64_t size;
-};
-
-std::vector<ActiveDim> activeDims(const llo::Kernel& kernel) {
-  std::vector<ActiveDim> dims;
-  for (size_t d = 0; d < kernel.grid.size(); ++d)
-    if (kernel.grid[d] > 1) dims.push_back({static_cast<int>(d), kernel.grid[d]});
-  return dims;
-}
-
-Motion motionOf(const llo::PipelineBlock& block, const std::vector<ActiveDim>& dims) {
-  Motion m;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    int64_t delta = block.step[dims[d].index];
-    for (size_t e = d + 1; e < dims.size(); ++e) delta -= (dims[e].size - 1) * block.step[dims[e].index];
-    m.delta.push_back(delta);
-  }
-  return m;
-}
-
-}  // namespace
-
-namespace {
-
-// A third slot for inputs, where VMEM has room to spare and the grid is long enough to need it.
-template <class Total>
-void deepen(const Context& ctx, const llo::Kernel& kernel, const std::vector<ActiveDim>& dims, Total&& total,
-            std::vector<int>& slots, VmemPlan& plan) {
-  int64_t steps = 1;
-  for (const ActiveDim& d : dims) steps *= d.size;
-  bool inputs = false, outputs = false;
-  for (size_t b = 0; b < slots.size(); ++b)
-    (kernel.blocks[b].direction == llo::Direction::kIn ? inputs : outputs) |= slots[b] == 2;
-  if (steps < 3 || !inputs || !outputs) return;
-  const std::vector<int> before = slots;
-  for (size_t b = 0; b < slots.size(); ++b)
-    if (slots[b] == 2 && kernel.blocks[b].direction == llo::Direction::kIn) slots[b] = 3;
-  plan.two_ahead = total() <= ctx.chip.vmem_bytes / 4 * 3;
-  if (!plan.two_ahead) slots = before;
-}
-
-}  // namespace
-
-llvm::Expected<VmemPlan> planVmem(const Context& ctx, const llo::Kernel& kernel) {
-  const std::vector<ActiveDim> dims = activeDims(kernel);
-  std::vector<int> slots;
-  auto total = [&] {
-    int64_t bytes = ctx.vmem_buffers_end;
-    for (size_t b = 0; b < kernel.blocks.size(); ++b)
-      bytes += slots[b] * ((kernel.blocks[b].bytes + 4095) / 4096 * 4096);
-    for (int64_t s : kernel.scratch) bytes += (s + 4095) / 4096 * 4096;
-    return bytes;
-  };
-  for (const llo::PipelineBlock& block : kernel.blocks)
-    slots.push_back(motionOf(block, dims).moves() ? 2 : 1);
-  VmemPlan plan;
-  deepen(ctx, kernel, dims, total, slots, plan);
-  while (total() > ctx.chip.vmem_bytes) {
-    int largest = -1;
-    for (size_t b = 0; b < slots.size(); ++b)
-      if (slots[b] == 2 && (largest < 0 || kernel.blocks[b].bytes > kernel.blocks[largest].bytes))
-        largest = static_cast<int>(b);
-    if (largest < 0) {
-      std::string text = "kernel " + kernel.name + " needs " + formatBinaryBytes(total()) +
-                         " of VMEM with one slot for each block, the chip has " +
-                         formatBinaryBytes(ctx.chip.vmem_bytes) + "; tiles:";
-      for (const llo::PipelineBlock& block : kernel.blocks)
-        text += " " + block.name + " " + formatBinaryBytes(block.bytes) + ",";
-      text.pop_back();
-      return fail(Code::kVmemFull, "", text, ExitStatus::kDoesNotFit);
-    }
-    slots[largest] = 1;
-    plan.reduced = true;
-  }
-  int64_t at = ctx.vmem_buffers_end;
-  auto place = [&](int64_t bytes) {
-    const int64_t address = at;
-    at += (bytes + 4095) / 4096 * 4096;
-    return address;
-  };
-  for (size_t b = 0; b < slots.size(); ++b) {
-    plan.slots.emplace_back();
-    for (int k = 0; k < slots[b]; ++k) plan.slots.back().push_back(place(kernel.blocks[b].bytes));
-  }
-  for (int64_t s : kernel.scratch) plan.scratch.push_back(place(s));
-  plan.end = at;
-  return plan;
-}
 
 namespace {
 
@@ -196,12 +94,12 @@ class KernelExpander {
   FuncBuilder b_;
   std::vector<ActiveDim> dims_;
   std::vector<BlockState> blocks_;
-  std::vector<S> current_;  // indices of the body's step, by active dimension
-  Ahead next_, fetched_;    // the step after it, and where two ahead the one after that
-  P beyond_;                // two ahead: that step is beyond the grid
-  std::vector<P> done_;     // by companion
-  bool single_ = false;            // one grid step
-  int64_t used_descriptors_ = 0;   // of the shared area
+  std::vector<S> current_;        // indices of the body's step, by active dimension
+  Ahead next_, fetched_;          // the step after it, and where two ahead the one after that
+  P beyond_;                      // two ahead: that step is beyond the grid
+  std::vector<P> done_;           // by companion
+  bool single_ = false;           // one grid step
+  int64_t used_descriptors_ = 0;  // of the shared area
 };
 
 int64_t transferBytes(const llo::Transfer& t) {
@@ -278,7 +176,8 @@ void KernelExpander::initDescriptors(BlockState& s) {
   b_.setReg(s.offset, s.in_rows ? row : bytes);
   for (TransferState& t : s.transfers) {
     for (size_t k = 0; k < t.words.size(); ++k)
-      b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * static_cast<int64_t>(k)}, b_.imm(static_cast<int32_t>(t.words[k]))});
+      b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * static_cast<int64_t>(k)},
+                            b_.imm(static_cast<int32_t>(t.words[k]))});
     if (!s.in_rows) {
       b_.emit(Opcode::sst, {Addr{{}, t.descriptor + 4 * base}, row});
       continue;
@@ -417,6 +316,8 @@ void KernelExpander::startTransfers(BlockState& s, Arg slot, Guard guard, const 
 // Starts the transfers of the step that has the indices `at`, the first one or a later one.
 void KernelExpander::fetch(BlockState& s, Guard guard, const std::vector<S>& at, bool first) {
   Arg slot = s.slots[0];
+  // The first fetch of a later call finds the descriptor as the last call left it.
+  if (first && s.double_buffered()) slot = b_.imm(s.slots[0]);
   if (!first && s.slots.size() == 2) slot = b_.s(Opcode::sxor, {s.slot, s.slots[0] ^ s.slots[1]});
   if (!first && s.slots.size() == 3) slot = s.into;
   startTransfers(s, slot, guard, at);
@@ -501,7 +402,8 @@ void KernelExpander::writeBack(BlockState& s) {
 void KernelExpander::body() {
   KernelValues values;
   values.kernel = &kernel_;
-  for (size_t g = 0; g < kernel_.grid.size(); ++g) values.grid.push_back(indexOf(current_, static_cast<int>(g)));
+  for (size_t g = 0; g < kernel_.grid.size(); ++g)
+    values.grid.push_back(indexOf(current_, static_cast<int>(g)));
   for (const BlockState& s : blocks_)
     values.blocks.push_back(s.double_buffered() ? Arg(s.slot) : Arg(s.slots[0]));
   for (int64_t a : plan_.scratch) values.scratch.push_back(a);

@@ -2,8 +2,9 @@
 // use to the end. What another device writes may change from the moment on that it has been told that this
 // one is ready: that happens before the transfers of a collective, and after the last kernel call or local
 // copy before them; without any such signal, from the start. A companion holds its buffers from the call that
-// carries it until its transfers are waited for. A temporary that is first written inside a loop and used nowhere else lives within the
-// loop's body; one that is read there first, or is used outside as well, lives over the whole loop.
+// carries it until its transfers are waited for. A temporary that is first written inside a loop and used
+// nowhere else lives within the loop's body; one that is read there first, or is used outside as well, lives
+// over the whole loop.
 #include <algorithm>
 #include <limits>
 

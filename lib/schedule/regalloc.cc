@@ -49,7 +49,8 @@ bool colourInOrder(const RegIndex& index, const Interference& graph, const Machi
 }
 
 // Of the free colours, the one whose registers are mentioned farthest away.
-int farthest(const std::vector<char>& taken, const std::vector<std::vector<int32_t>>& mentions, int32_t here) {
+int farthest(const std::vector<char>& taken, const std::vector<std::vector<int32_t>>& mentions,
+             int32_t here) {
   int best = kUncoloured;
   int32_t distance = -1;
   for (size_t k = 0; k < taken.size(); ++k) {
@@ -62,8 +63,8 @@ int farthest(const std::vector<char>& taken, const std::vector<std::vector<int32
 }
 
 // Chaitin and Briggs: registers with few neighbours leave first; where none has, the cheapest per neighbour
-// leaves and is spilled if it finds no colour when it comes back. With `spread`, colours are used again as far
-// apart as possible, else the first free one is taken, which finds one for more registers.
+// leaves and is spilled if it finds no colour when it comes back. With `spread`, colours are used again as
+// far apart as possible, else the first free one is taken, which finds one for more registers.
 void colourBySimplifying(const RegIndex& index, const Interference& graph, const Machine& machine,
                          const std::vector<double>& cost, bool spread, Colouring* out) {
   const int32_t n = index.size();

@@ -1,7 +1,9 @@
 // Parts of the scheduler by themselves: placement, pipeline depth, pressure, loops, sizes.
 #include "tpu/schedule/schedule.h"
 
+#include "delay.h"
 #include "deps.h"
+#include "fresh.h"
 #include "gtest/gtest.h"
 #include "modulo.h"
 #include "pipeline.h"
@@ -53,6 +55,53 @@ llo::Module withCopyKernel() {
 }
 
 void call(llo::CodeBuilder& b, int32_t from, int32_t to) { b.call(0, {{true, from, {}}, {true, to, {}}}); }
+
+// Writes under predicates begin new values where nothing else reads what they leave.
+TEST(Fresh, WritesUnderPredicates) {
+  Func func;
+  func.blocks.emplace_back();
+  func.num_regs[1] = 4;
+  func.num_regs[3] = 1;
+  auto add = [&](const char* text) {
+    std::vector<std::string> labels;
+    func.blocks[0].code.emplace_back().insn = llvm::cantFail(isa::parse(text, "test", &labels));
+  };
+  add("@%p0 vimm %v0, 0x0");           // completed by the next
+  add("@!%p0 vimm %v0, 0x1");          // keeps what the first wrote
+  add("@%p0 vimm %v1, 0x0");           // read under the same predicate
+  add("@%p0 vadd.f32 %v2, %v0, %v1");  // read without one: the old value counts
+  add("vadd.f32 %v3, %v2, %v0");
+  findFreshWrites(func);
+  const std::vector<Insn>& code = func.blocks[0].code;
+  EXPECT_TRUE(code[0].fresh);
+  EXPECT_FALSE(code[1].fresh);
+  EXPECT_TRUE(code[2].fresh);
+  EXPECT_FALSE(code[3].fresh);
+}
+
+// The branch takes the first bundles of its target along, as far as they have no predicate of their own.
+TEST(Delay, BundlesOfTheTargetFillTheBranch) {
+  const target::Chip chip = v5e();
+  const Machine machine(chip);
+  Scheduled s;
+  s.func.blocks.resize(2);
+  s.blocks.resize(2);
+  auto add = [&](size_t block, const char* text) {
+    std::vector<std::string> labels;
+    s.blocks[block].emplace_back().emplace_back().insn = llvm::cantFail(isa::parse(text, "test", &labels));
+  };
+  add(0, "sadd s1, s1, 1");
+  add(0, "sadd s2, s2, 1");
+  add(0, "@p3 sadd s3, s3, 1");
+  add(1, "@p1 br b0");
+  s.blocks[1].back().back().insn.operands[0].imm = 0;
+  s.blocks[1].resize(1 + static_cast<size_t>(machine.delay()));
+  fillDelayBundles(s, machine);
+  EXPECT_EQ(s.blocks[1][0][0].skip, 2);
+  EXPECT_EQ(isa::print(s.blocks[1][1][0].insn), "@p1 sadd s1, s1, 1");
+  EXPECT_EQ(isa::print(s.blocks[1][2][0].insn), "@p1 sadd s2, s2, 1");
+  EXPECT_TRUE(s.blocks[1][3].empty());
+}
 
 TEST(Place, TemporariesShareMemoryWhenTheyDoNotMeet) {
   llo::Module m = withCopyKernel();

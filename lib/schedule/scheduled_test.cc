@@ -446,27 +446,70 @@ TEST(Scheduled, RandomDriversComputeWhatLloSays) {
   }
 }
 
-// A kernel of an odd number of double-buffered steps is called twice: the second call starts from the first slot again,
-// though the descriptors are as the first call left them.
+// A kernel whose steps end on any of its slots is called twice: the second call starts from the first slot
+// again, though the descriptors are as the first call left them.
 TEST(Scheduled, KernelsCanBeCalledAgain) {
   const target::Chip chip = chipOf("v5e");
-  Module m = emptyModule(chip);
-  const int32_t in = addArray(m, "in", Role::kArgument, 24), out = addArray(m, "out", Role::kResult, 24);
-  const int32_t in2 = addArray(m, "in2", Role::kArgument, 24), out2 = addArray(m, "out2", Role::kResult, 24);
-  Kernel k;
-  k.name = "twice";
-  k.params = {{KernelParam::kHbm, "in"}, {KernelParam::kHbm, "out"}};
-  k.grid = {3};
-  k.blocks = {wholeBlock("in", 0, Direction::kIn, 4096), wholeBlock("out", 1, Direction::kOut, 4096)};
-  for (llo::PipelineBlock& b : k.blocks) b.step = {4096};
-  CodeBuilder b(k.code);
-  const V x = b.v(Opcode::vld, {Addr{b.block(0), 0}});
-  b.emit(Opcode::vst, {Addr{b.block(1), 0}, b.v(Opcode::vadd_f32, {x, x})});
-  m.kernels.push_back(std::move(k));
-  CodeBuilder d(m.driver);
-  d.call(0, {{true, in, {}}, {true, out, {}}});
-  d.call(0, {{true, in2, {}}, {true, out2, {}}});
-  EXPECT_EQ(difference(m, chip, true), "");
+  for (const int64_t steps : {3, 4, 5}) {
+    Module m = emptyModule(chip);
+    const int32_t in = addArray(m, "in", Role::kArgument, 40), out = addArray(m, "out", Role::kResult, 40);
+    const int32_t in2 = addArray(m, "in2", Role::kArgument, 40),
+                  out2 = addArray(m, "out2", Role::kResult, 40);
+    Kernel k;
+    k.name = "twice";
+    k.params = {{KernelParam::kHbm, "in"}, {KernelParam::kHbm, "out"}};
+    k.grid = {steps};
+    k.blocks = {wholeBlock("in", 0, Direction::kIn, 4096), wholeBlock("out", 1, Direction::kOut, 4096)};
+    for (llo::PipelineBlock& b : k.blocks) b.step = {4096};
+    CodeBuilder b(k.code);
+    const V x = b.v(Opcode::vld, {Addr{b.block(0), 0}});
+    b.emit(Opcode::vst, {Addr{b.block(1), 0}, b.v(Opcode::vadd_f32, {x, x})});
+    m.kernels.push_back(std::move(k));
+    CodeBuilder d(m.driver);
+    d.call(0, {{true, in, {}}, {true, out, {}}});
+    d.call(0, {{true, in2, {}}, {true, out2, {}}});
+    EXPECT_EQ(difference(m, chip, true), "") << steps;
+  }
+}
+
+// Inputs that move with some dimensions of the grid only and are shorter at its edge, whether one step is
+// fetched ahead or two; called twice.
+TEST(Scheduled, InputsMoveWithPartsOfTheGrid) {
+  for (const char* name : {"v5e", "tiny"})
+    for (const std::vector<int64_t>& grid : {std::vector<int64_t>{2, 2}, {5, 1}, {1, 4}, {3, 4}, {2, 3}}) {
+      const target::Chip chip = chipOf(name);
+      Module m = emptyModule(chip);
+      const int64_t rows = 8 * grid[0] * grid[1];
+      std::vector<llo::CallArg> args;
+      Kernel k;
+      k.name = "parts";
+      for (const char* in : {"every", "outer", "inner"}) {
+        args.push_back({true, addArray(m, in, Role::kArgument, rows), {}});
+        k.params.push_back({KernelParam::kHbm, in});
+        k.blocks.push_back(wholeBlock(in, static_cast<int>(k.blocks.size()), Direction::kIn, 4096));
+      }
+      k.params.push_back({KernelParam::kHbm, "out"});
+      k.blocks.push_back(wholeBlock("out", 3, Direction::kOut, 4096));
+      k.grid = grid;
+      for (size_t b = 0; b < 4; ++b)
+        k.blocks[b].step = {b == 1 ? 4096 : b == 2 ? 0 : 4096 * grid[1], b == 1 ? 0 : 4096};
+      k.blocks[2].transfers[0].run_edge_grid = 1;  // rows of what was there before stay unused
+      k.blocks[2].transfers[0].run_edge = 2048;
+      CodeBuilder b(k.code);
+      const V x = b.v(Opcode::vld, {Addr{b.block(0), 0}}), y = b.v(Opcode::vld, {Addr{b.block(1), 0}});
+      const V z = b.v(Opcode::vld_strided, {Addr{b.block(2), 0}, 1, 0x0f});
+      const V sum = b.v(Opcode::vadd_f32, {b.v(Opcode::vadd_f32, {x, y}), z});
+      b.emit(Opcode::vst, {Addr{b.block(3), 0}, sum});
+      m.kernels.push_back(std::move(k));
+      CodeBuilder d(m.driver);
+      for (const char* out : {"first", "second"}) {
+        std::vector<llo::CallArg> with = args;
+        with.push_back({true, addArray(m, out, Role::kResult, rows), {}});
+        d.call(0, with);
+        std::swap(args[0].buffer, args[1].buffer);
+      }
+      EXPECT_EQ(difference(m, chip, true), "") << name << " " << grid[0] << " x " << grid[1];
+    }
 }
 
 // With little SMEM all transfers share descriptors, which are written before each use.
