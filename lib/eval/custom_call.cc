@@ -37,7 +37,8 @@ int64_t ulpsBetween(ElementType type, double x, double y) {
     Tensor t = makeTensor(ElementType::kF64, {});
     *t->data<double>() = v;
     t = convertTo(t, type);
-    const int64_t code = integerAt(*t, 0) & ((int64_t{1} << (elementBits(type) - 1)) - 1);
+    const auto magnitude = static_cast<int64_t>((uint64_t{1} << (elementBits(type) - 1)) - 1);
+    const int64_t code = integerAt(*t, 0) & magnitude;
     return std::signbit(v) ? -code : code;
   };
   return std::llabs(rank(x) - rank(y));
