@@ -93,6 +93,9 @@ llvm::Error Tool::prepare() {
       bool error = llvm::StringRef(name) == "Werror";
       std::optional<uint16_t> number = parseCode(text);
       if (error && text == "all") printer_.treatAllAsErrors();
+      else if (error && text == "sharding") {  // any request that is not honoured as it stands
+        for (Code c : {Code::kGathered, Code::kPadded, Code::kDroppedAlias, Code::kNotHonoured}) printer_.treatAsError(c);
+      }
       else if (!number || !findCode(*number)) return badFlag(name, "no diagnostic code '" + text + "'");
       else if (error) printer_.treatAsError(static_cast<Code>(*number));
       else printer_.suppress(static_cast<Code>(*number));

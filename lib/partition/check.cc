@@ -3,6 +3,7 @@
 // all_gather takes its axes away.
 #include "check.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/axes.h"
 #include "tpu/sharding/text.h"
@@ -25,6 +26,9 @@ class Checker {
     }
     all_ = mesh_ ? (uint64_t{1} << mesh_->axes.size()) - 1 : 1;
     varies_.assign(m.numValues(), 0);
+    joins_.assign(m.numOps(), false);
+    for (const hlo::Why& w : m.whys)
+      joins_[w.op.v] = w.code == "contract-dim" || w.code == "reduce-dim" || w.code == "scatter-dim";
   }
 
   std::vector<Diagnostic> run() {
@@ -37,6 +41,11 @@ class Checker {
   }
 
  private:
+  struct Guard {
+    OpId op;
+    int64_t branch = 0;
+  };
+
   uint64_t bits(llvm::ArrayRef<hlo::AxisRef> axes) const {
     uint64_t b = 0;
     for (const hlo::AxisRef& a : axes) b |= uint64_t{1} << a.axis;
@@ -112,9 +121,10 @@ class Checker {
       if (uint64_t bad = control & group) {
         report(Code::kDivergentCollective, id,
                hlo::opInfo(op.opcode).mnemonic + " over " + names(group) +
-                   " under a condition that differs along " + names(bad),
+                   " under a condition that differs along " + names(bad) + who(id, group),
                ExitStatus::kHangs);
       }
+      reducer(id);
       if (op.opcode == Opcode::all_reduce || op.opcode == Opcode::all_gather ||
           op.opcode == Opcode::cross_replica_sum) {
         v &= ~whole;
@@ -123,6 +133,131 @@ class Checker {
       }
     }
     for (ValueId x : op.results) varies_[x.v] |= v;
+  }
+
+  /// The reducer of a collective that joins parts must be the one that made the parts.
+  void reducer(OpId id) {
+    if (!joins_[id.v] || m_.op(id).regions.empty()) return;
+    auto across = hlo::combinerOf(m_, m_.op(id).regions[0]);
+    ValueId v = m_.op(id).operands[0];
+    while (m_.value(v).def && (m_.op(m_.value(v).def).opcode == Opcode::pad || m_.op(m_.value(v).def).opcode == Opcode::slice))
+      v = m_.op(m_.value(v).def).operands[0];
+    OpId def = m_.value(v).def;
+    if (!def || !across) return;
+    std::optional<Opcode> local;
+    switch (m_.op(def).opcode) {
+      case Opcode::dot_general:
+      case Opcode::dot:
+      case Opcode::convolution:
+        local = Opcode::add;
+        break;
+      case Opcode::reduce:
+      case Opcode::scatter:
+        local = hlo::combinerOf(m_, m_.op(def).regions[0]);
+        break;
+      default:
+        return;
+    }
+    if (!local || *local == *across) return;
+    report(Code::kWrongReducer, id,
+           "parts of " + hlo::opInfo(*local).mnemonic + " are joined by " + hlo::opInfo(*across).mnemonic + " across devices",
+           ExitStatus::kRefused);
+  }
+
+  /// Two devices of a group that a branch sends different ways, where the branch follows from the device's number.
+  std::string who(OpId collective, uint64_t group) const {
+    for (size_t g = guards_.size(); g-- > 0;) {
+      const Guard& guard = guards_[g];
+      std::vector<int64_t> way(devices_);
+      bool known = true;
+      for (int64_t d = 0; known && d < devices_; ++d) {
+        auto v = valueOn(m_.op(guard.op).operands[0], d, 0);
+        known = v.has_value();
+        if (known) way[d] = branchOf(guard.op, *v);
+      }
+      if (!known) continue;
+      for (int64_t a = 0; a < devices_; ++a) {
+        for (int64_t b = 0; b < devices_; ++b) {
+          if (way[a] != guard.branch || way[b] == way[a] || !sameGroup(a, b, group)) continue;
+          return ": device " + std::to_string(a) + " meets it, device " + std::to_string(b) + " " + instead(collective, guard, way[b]);
+        }
+      }
+    }
+    return "";
+  }
+
+  int64_t branchOf(OpId op, int64_t value) const {
+    int64_t n = static_cast<int64_t>(m_.op(op).regions.size());
+    if (m_.op(op).opcode == Opcode::if_) return value != 0 ? 0 : 1;
+    return value < 0 || value >= n ? n - 1 : value;
+  }
+
+  bool sameGroup(int64_t a, int64_t b, uint64_t group) const {
+    if (!mesh_) return true;
+    for (uint32_t x = 0; x < mesh_->axes.size(); ++x) {
+      sharding::AxisRef axis = sharding::fullAxis(*mesh_, x);
+      if (!(group >> x & 1) && sharding::coordinate(*mesh_, axis, a) != sharding::coordinate(*mesh_, axis, b)) return false;
+    }
+    return true;
+  }
+
+  /// What the other branch has in the place of this collective.
+  std::string instead(OpId collective, const Guard& guard, int64_t other) const {
+    std::vector<OpId> mine, theirs;
+    auto list = [&](int64_t branch, std::vector<OpId>& out) {
+      hlo::walk(m_, m_.op(guard.op).regions[branch], [&](OpId id) {
+        if (hlo::hasTrait(m_.op(id).opcode, hlo::kCollective)) out.push_back(id);
+      });
+    };
+    list(guard.branch, mine);
+    list(other, theirs);
+    size_t at = llvm::find(mine, collective) - mine.begin();
+    if (at >= theirs.size()) return "does not";
+    const hlo::Op& op = m_.op(theirs[at]);
+    return "meets " + hlo::opInfo(op.opcode).mnemonic.str() + " at " + m_.loc(op.loc).str() + " in its place";
+  }
+
+  /// An integer that follows from the number of the device.
+  std::optional<int64_t> valueOn(ValueId v, int64_t device, int depth) const {
+    if (auto c = hlo::constantInt(m_, v)) return c;
+    OpId def = m_.value(v).def;
+    if (!def || depth > 32) return std::nullopt;
+    const hlo::Op& op = m_.op(def);
+    if (op.opcode == Opcode::partition_id) return device;
+    if (op.opcode == Opcode::convert || op.opcode == Opcode::reshape) return valueOn(op.operands[0], device, depth + 1);
+    if (op.operands.size() != 2) return std::nullopt;
+    auto a = valueOn(op.operands[0], device, depth + 1), b = valueOn(op.operands[1], device, depth + 1);
+    if (!a || !b) return std::nullopt;
+    switch (op.opcode) {
+      case Opcode::add:
+        return *a + *b;
+      case Opcode::subtract:
+        return *a - *b;
+      case Opcode::multiply:
+        return *a * *b;
+      case Opcode::divide:
+        return *b == 0 ? std::nullopt : std::optional<int64_t>(*a / *b);
+      case Opcode::remainder:
+        return *b == 0 ? std::nullopt : std::optional<int64_t>(*a % *b);
+      case Opcode::compare:
+        switch (static_cast<hlo::Comparison>(m_.getInt(def, AttrKey::comparison_direction))) {
+          case hlo::Comparison::kEq:
+            return *a == *b;
+          case hlo::Comparison::kNe:
+            return *a != *b;
+          case hlo::Comparison::kLt:
+            return *a < *b;
+          case hlo::Comparison::kLe:
+            return *a <= *b;
+          case hlo::Comparison::kGt:
+            return *a > *b;
+          case hlo::Comparison::kGe:
+            return *a >= *b;
+        }
+        return std::nullopt;
+      default:
+        return std::nullopt;
+    }
   }
 
   std::string names(uint64_t b) const {
@@ -194,8 +329,11 @@ class Checker {
   void branchOp(OpId id, uint64_t control) {
     const hlo::Op& op = m_.op(id);
     uint64_t pred = varies_[op.operands[0].v];
+    int64_t branch = 0;
     for (RegionId r : op.regions) {
+      guards_.push_back({id, branch++});
       region(r, control | pred);
+      guards_.pop_back();
       const hlo::Op& ret = m_.op(m_.region(r).ops.back());
       for (size_t i = 0; i < op.results.size(); ++i)
         varies_[op.results[i].v] |= pred | varies_[ret.operands[i].v];
@@ -263,6 +401,8 @@ class Checker {
   uint64_t all_ = 0;
   std::vector<uint64_t> varies_;  // value -> axes along which it may differ
   std::vector<Diagnostic> found_;
+  std::vector<Guard> guards_;  // branches around the op looked at
+  std::vector<bool> joins_;    // op -> a collective that joins parts of its operand
 };
 
 }  // namespace

@@ -113,8 +113,54 @@ TEST(Check, BranchThatDiffersInsideAGroup) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].code, Code::kDivergentCollective);
   EXPECT_EQ(found[0].exit, ExitStatus::kHangs);
+  EXPECT_NE(found[0].text.find("device 0 meets it, device 1 does not"), std::string::npos) << found[0].text;
   // partition_id / 2 is the coordinate along x: all devices of a group go the same way.
   EXPECT_TRUE(check(branch("      %d = stablehlo.divide %pid, %two : tensor<ui32>\n")).empty());
+}
+
+TEST(Check, SwappedOrderOnTwoDevices) {
+  std::string sum = allReduce("%p", "%arg1", "[[0, 1], [2, 3]]", "2x2");
+  std::string ring = permute("[[0, 1], [1, 0], [2, 3], [3, 2]]", 4);
+  auto named = [](std::string text, const std::string& from, const std::string& to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+    return text;
+  };
+  std::string first = sum + named(named(ring, "%r =", "%q ="), "(%arg1)", "(%p)");
+  std::string second = named(named(ring, "%r =", "%u ="), "(%arg1)", "(%arg1)") +
+                       named(named(sum, "%p =", "%v ="), "(%arg1)", "(%u)");
+  auto found = check(
+      "      %pid = stablehlo.partition_id : tensor<ui32>\n      %two = stablehlo.constant dense<2> : tensor<ui32>\n"
+      "      %d = stablehlo.remainder %pid, %two : tensor<ui32>\n      %i = stablehlo.convert %d : (tensor<ui32>) -> "
+      "tensor<i32>\n      %r = \"stablehlo.case\"(%i) ({\n" +
+      first + "        stablehlo.return %q : tensor<2xf32>\n      }, {\n" + second +
+      "        stablehlo.return %v : tensor<2xf32>\n      }) : (tensor<i32>) -> tensor<2xf32>\n");
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].code, Code::kDivergentCollective);
+  EXPECT_NE(found[0].text.find("device 0 meets it, device 1 meets collective_permute"), std::string::npos) << found[0].text;
+}
+
+TEST(Check, PartsJoinedByAnotherOperation) {
+  Collected sink;
+  auto m = frontend::readProgram(R"(module @m {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> (tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>}) {
+    %c = stablehlo.constant dense<0.0> : tensor<f32>
+    %0 = stablehlo.reduce(%arg0 init: %c) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+)", "t.mlir", sink);
+  ASSERT_TRUE(bool(m));
+  ASSERT_FALSE(bool(partitionModule(*m, {}, sink)));
+  EXPECT_TRUE(checkCollectives(*m).empty());
+  hlo::walk(*m, [&](hlo::OpId id) {
+    if (m->op(id).opcode == hlo::Opcode::all_reduce)
+      m->op(m->region(m->op(id).regions[0]).ops[0]).opcode = hlo::Opcode::maximum;
+  });
+  auto found = checkCollectives(*m);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::kWrongReducer);
+  EXPECT_EQ(found[0].loc, "t.mlir:5:10");
 }
 
 }  // namespace

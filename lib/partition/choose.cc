@@ -147,6 +147,26 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   return total;
 }
 
+double Chooser::wireBytes(const Problem& p, const FactorAxes& axes) {
+  double total = 0;
+  auto move = [&](const TensorView& t, const Layout& from, const Layout& to) {
+    if (from != to) total += static_cast<double>(planner_.plan(t.sizes, t.element_bits, from, to).wire_bytes);
+  };
+  for (const TensorView& t : p.operands) {
+    if (!t.free) move(t, t.layout, layoutFor(p.rule, *t.map, axes));
+  }
+  for (const TensorView& t : p.results) {
+    Layout made = layoutFor(p.rule, *t.map, axes);
+    made.unreduced = partialAxes(p.rule, axes);
+    move(t, made, t.layout);
+  }
+  for (size_t f = 0; f < axes.size(); ++f) {
+    if (p.rule.factors[f].kind == FactorKind::kNeighbour && !axes[f].empty())
+      total += neighbourBytes(m_, p.op, p.rule, static_cast<int>(f), axes);
+  }
+  return total;
+}
+
 Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorView> operands,
                        llvm::ArrayRef<TensorView> results) {
   Opcode opcode = m_.op(op).opcode;
@@ -174,7 +194,7 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
     if (t.source) wish(t, *t.source);
   }
   FactorAxes none(rule.factors.size());
-  if (!any) return {none, 0};
+  if (!any) return {none, 0, 0};
 
   FactorAxes all = none;
   for (const FactorAxes& w : wishes) merge(p, all, w);
@@ -186,7 +206,7 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
       same &= all[f].empty() || rule.factors[f].kind != FactorKind::kNeighbour;
     for (const TensorView& t : operands) same &= t.free || layoutFor(rule, *t.map, all) == t.layout;
     for (const TensorView& t : results) same &= layoutFor(rule, *t.map, all) == t.layout;
-    if (same) return {all, 0};
+    if (same && !collect) return {all, 0, 0};
   }
   llvm::SmallVector<FactorAxes, 12> candidates = {all};
   auto consider = [&](FactorAxes axes) {
@@ -208,8 +228,9 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
   bool first = true;
   for (const FactorAxes& axes : candidates) {
     double c = cost(p, axes);
+    if (collect) collect->push_back({axes, c, wireBytes(p, axes)});
     if (!first && c >= best.cost) continue;
-    best = {axes, c};
+    best = {axes, c, 0};
     first = false;
   }
   return best;

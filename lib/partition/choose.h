@@ -22,6 +22,7 @@ struct TensorView {
 struct Choice {
   sharding::FactorAxes axes;
   double cost = 0;
+  double wire_bytes = 0;  // of the reshards around the operation and of its own exchanges; for --explain
 };
 
 class Chooser {
@@ -30,6 +31,7 @@ class Chooser {
       : m_(m), mesh_(mesh), planner_(planner) {}
   Choice choose(hlo::OpId op, const sharding::OpRule& rule, llvm::ArrayRef<TensorView> operands,
                 llvm::ArrayRef<TensorView> results);
+  std::vector<Choice>* collect = nullptr;  // where set: takes every candidate
 
   /// Layout of a tensor when the factors are sharded so.
   static Layout layoutFor(const sharding::OpRule& rule, const sharding::TensorFactors& map,
@@ -42,6 +44,7 @@ class Chooser {
   void normalise(const Problem& p, sharding::FactorAxes& axes);
   bool merge(const Problem& p, sharding::FactorAxes& axes, const sharding::FactorAxes& more);
   double cost(const Problem& p, const sharding::FactorAxes& axes);
+  double wireBytes(const Problem& p, const sharding::FactorAxes& axes);
   double operandCost(const TensorView& t, const Layout& need);
   const hlo::Module& m_;
   const hlo::Mesh& mesh_;

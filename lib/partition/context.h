@@ -2,6 +2,8 @@
 // shardings.
 #pragma once
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "plan.h"
 #include "propagate.h"
@@ -9,8 +11,27 @@
 
 namespace tpu::partition {
 
+/// What became of a sharding that the program asks for.
+struct Request {
+  std::string what;  // "argument 0", "result 1", "constraint"
+  std::string loc, asked, got;
+  std::string verdict;  // honoured, padded, replicated, moved
+  std::string sizes;    // per shard along the padded dimension, "3,3,3,3,3,2,0,0"
+};
+
+/// A step that holds more on a device than its source, its destination and the operation itself need.
+struct FullCopy {
+  std::string loc, before, after, reason;
+  int64_t bytes = 0;  // per device, of the largest step
+};
+
 struct Context {
   hlo::MeshId mesh;  // none: a program for one device
+  std::vector<Request> requests;
+  std::vector<FullCopy> full_copies;
+  std::string explain;          // --explain=VALUE: the value asked about
+  hlo::ValueId explain_value;   // found by propagation
+  std::string explanation;      // where its sharding comes from, and how its operation may be divided
   std::unique_ptr<Planner> planner;
   std::unique_ptr<Propagated> propagated;
   DiagnosticSink* sink = nullptr;
@@ -36,6 +57,12 @@ llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& o
 bool isManualBorder(const hlo::Module& m, hlo::OpId op);
 /// A verdict where a request of the user cannot be met evenly: a warning at the line that asked.
 void warnUneven(const hlo::Module& m, Context& ctx);
+/// Where the sharding of the value ctx.explain comes from, back to the user's lines. Values are named as
+/// --stop-after=propagate --emit=text prints them (%12, %a0), arguments also by their names, or by their source
+/// location file:line.
+llvm::Error explainValue(const hlo::Module& m, Context& ctx);
+/// Verdicts on the requests of a program whose shardings were just propagated, before they are written to it.
+void judgeRequests(const hlo::Module& m, Context& ctx);
 /// Calls, named computations and composites are replaced by their bodies.
 llvm::Error inlineAll(hlo::Module& m, Context& ctx);
 /// Gives every value a sharding.

@@ -1,5 +1,7 @@
 // Import of shardings: whatever form the program uses, afterwards there is one mesh, values and ports carry
 // shardings over it, and requests inside the program are sdy.sharding_constraint ops.
+#include <map>
+
 #include "context.h"
 #include "tpu/sharding/gspmd.h"
 #include "tpu/sharding/text.h"
@@ -60,7 +62,7 @@ class Importer {
     for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
       m_.value(m_.region(entry.body).args[i]).sharding = entry.arg_ports[i].sharding;
     }
-    return llvm::Error::success();
+    return groups();
   }
 
  private:
@@ -268,6 +270,28 @@ class Importer {
     return llvm::Error::success();
   }
 
+  /// Members of one group may not ask for different closed shardings of a dimension.
+  llvm::Error groups() {
+    std::map<int64_t, ValueId> first;
+    for (uint32_t i = 0; i < m_.numOps(); ++i) {
+      OpId id(i);
+      if (m_.op(id).opcode != Opcode::sdy_sharding_group || !m_.op(id).parent) continue;
+      ValueId v = m_.op(id).operands[0];
+      auto [it, fresh] = first.try_emplace(m_.getInt(id, AttrKey::group_id), v);
+      ShardingId a = m_.value(it->second).sharding, b = m_.value(v).sharding;
+      if (fresh || !a || !b) continue;
+      const hlo::Sharding &sa = m_.sharding(a), &sb = m_.sharding(b);
+      for (size_t d = 0; d < sa.dims.size() && d < sb.dims.size(); ++d) {
+        if (sa.dims[d].open || sb.dims[d].open || sa.dims[d].axes == sb.dims[d].axes) continue;
+        return fail(Code::kContradiction, m_.loc(m_.op(id).loc),
+                    "group " + llvm::Twine(it->first) + " wants one sharding, but dimension " + llvm::Twine(d) + " is closed as " +
+                        sharding::print(ctx_.meshOf(m_), sa.dims[d].axes) + " on one member and as " +
+                        sharding::print(ctx_.meshOf(m_), sb.dims[d].axes) + " on another");
+      }
+    }
+    return llvm::Error::success();
+  }
+
   // ---------------------------------------------------------------- operations
   llvm::Error region(hlo::RegionId r) {
     for (size_t i = 0; i < m_.region(r).ops.size(); ++i) {
@@ -392,6 +416,16 @@ class Importer {
       }
       moved.mesh = ctx_.mesh;
       manual_axes = moved.axes;
+      for (OpId outer = parentOp(id); outer; outer = parentOp(outer)) {
+        const hlo::Attr* around = m_.findAttr(outer, AttrKey::manual_axes);
+        if (m_.op(outer).opcode != Opcode::sdy_manual_computation || !around) continue;
+        for (const AxisRef& r : manual_axes) {
+          if (sharding::overlaps(r, around->axes))
+            return fail(Code::kManualNested, where,
+                        "axis '" + ctx_.meshOf(m_).axes[r.axis].name + "' is manual already in the region at " +
+                            m_.loc(m_.op(outer).loc));
+        }
+      }
       m_.setAttr(id, std::move(moved));
     }
     for (AttrKey key : {AttrKey::in_shardings, AttrKey::out_shardings}) {
@@ -411,6 +445,11 @@ class Importer {
       m_.setAttr(id, std::move(moved));
     }
     return llvm::Error::success();
+  }
+
+  OpId parentOp(OpId id) const {
+    hlo::RegionId r = m_.op(id).parent;
+    return r ? m_.region(r).parent_op : OpId();
   }
 
   /// What is left of a sharding inside the region.

@@ -120,9 +120,11 @@ llvm::Error Localiser::reshardOp(OpId id) {
     now = move.after;
     if (&move != &plan.moves.back()) m_.value(v).sharding = internLayout(m_, ctx_.mesh, now);
   }
-  if (plan.full_copy && ctx_.sink && why_of_[id.v] != ~0u) {
+  if (plan.full_copy && why_of_[id.v] != ~0u) {
     const hlo::Why& why = m_.whys[why_of_[id.v]];
-    ctx_.sink->warn(Code::kGathered, m_.loc(m_.op(id).loc),
+    ctx_.full_copies.push_back({m_.loc(m_.op(id).loc).str(), why.before, why.after,
+                                "no sequence of exchanges keeps to the larger of both shards", plan.largest_bytes});
+    if (ctx_.sink) ctx_.sink->warn(Code::kGathered, m_.loc(m_.op(id).loc),
                     "this value is gathered on every device to go from " + why.before + " to " + why.after);
   }
   finish(id, 0, v);

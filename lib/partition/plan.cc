@@ -383,6 +383,7 @@ class Search {
       Move move = nodes_[n].move;
       move.after = layout(nodes_[n].state);
       plan.wire_bytes += move.wire_bytes;
+      plan.largest_bytes = std::max(plan.largest_bytes, static_cast<int64_t>(bytes(nodes_[n].state)));
       plan.full_copy |= bytes(nodes_[n].state) > limit_;
       if (move.kind == MoveKind::kSlice && !plan.moves.empty() &&
           plan.moves.back().kind == MoveKind::kSlice) {

@@ -36,6 +36,7 @@ struct Plan {
   std::vector<Move> moves;
   int64_t wire_bytes = 0;
   double cost = 0;         // bytes plus a small charge per collective and for copies larger than both ends
+  int64_t largest_bytes = 0;  // held per device by the largest step
   bool full_copy = false;  // a step holds more per device than both the source and the destination
 };
 

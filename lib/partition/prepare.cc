@@ -54,6 +54,8 @@ llvm::Error inlineAll(hlo::Module& m, Context&) {
 llvm::Error propagateShardings(hlo::Module& m, Context& ctx) {
   ctx.propagated = std::make_unique<Propagated>(propagate(m, ctx.mesh));
   const Propagated& p = *ctx.propagated;
+  judgeRequests(m, ctx);
+  if (llvm::Error e = explainValue(m, ctx)) return e;
   hlo::Func& entry = m.funcs[m.entry.v];
   auto plain = [&](Slot s, ShardingId wish) {
     Layout l;

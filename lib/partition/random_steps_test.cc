@@ -135,7 +135,9 @@ void Generator::clampStep(ValueId x, const Ints& d) { keep(b_.clamp(scalar(-3), 
 
 void Generator::groupStep(ValueId x, const Ints& d) {
   int64_t id = r_.below(1000000);
-  for (ValueId v : {x, ofDims(d)}) {
+  // Sums carry no request of their own that could contradict.
+  for (ValueId v : {b_.add(x, x), b_.add(ofDims(d), x)}) {
+    keep(v);
     OpId op = b_.create(Opcode::sdy_sharding_group, {v}, {});
     m_.setInt(op, AttrKey::group_id, id);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "context.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tpu/hlo/module.h"
 #include "tpu/target/chip.h"
@@ -44,10 +45,10 @@ struct PartitionReport {
 };
 PartitionReport makeReport(const hlo::Module& m, const target::Target& target, double unpartitioned_ops);
 
-/// JSON lines: collectives, then the summary.
-void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os);
+/// JSON lines: collectives, requests with their verdicts, full copies, then the summary.
+void writeJson(const hlo::Module& m, const PartitionReport& report, const Context& ctx, llvm::raw_ostream& os);
 /// For people; repeats of one cause are folded.
-void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os);
+void writeText(const hlo::Module& m, const PartitionReport& report, const Context& ctx, llvm::raw_ostream& os);
 /// The one to three lines on stderr after success.
 std::string summaryText(const hlo::Module& m, const PartitionReport& report, const target::Target& target,
                         size_t warnings);

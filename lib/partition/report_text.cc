@@ -49,8 +49,33 @@ void writeRecord(const hlo::Module& m, const CollectiveRecord& r, llvm::raw_ostr
 
 }  // namespace
 
-void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os) {
+namespace {
+
+void writeRequest(const Request& r, llvm::raw_ostream& os) {
+  JsonWriter w(os);
+  w.beginObject().field("type", "request").field("what", r.what);
+  orNull(w, "loc", r.loc);
+  w.field("asked", r.asked).field("got", r.got).field("verdict", r.verdict);
+  if (!r.sizes.empty()) w.field("sizes", r.sizes);
+  w.endObject();
+  os << '\n';
+}
+
+void writeFullCopy(const FullCopy& c, llvm::raw_ostream& os) {
+  JsonWriter w(os);
+  w.beginObject().field("type", "full_copy");
+  orNull(w, "loc", c.loc);
+  w.field("before", c.before).field("after", c.after).field("bytes", c.bytes).field("reason", c.reason);
+  w.endObject();
+  os << '\n';
+}
+
+}  // namespace
+
+void writeJson(const hlo::Module& m, const PartitionReport& report, const Context& ctx, llvm::raw_ostream& os) {
   for (const CollectiveRecord& r : report.records) writeRecord(m, r, os);
+  for (const Request& r : ctx.requests) writeRequest(r, os);
+  for (const FullCopy& c : ctx.full_copies) writeFullCopy(c, os);
   JsonWriter w(os);
   w.beginObject().field("type", "summary").field("devices", report.devices);
   w.field("dot_flops", static_cast<int64_t>(report.dot_flops))
@@ -62,6 +87,7 @@ void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
   w.endObject().key("wire_bytes_by_kind").beginObject();
   for (const auto& [kind, n] : report.wire_by_kind) w.field(kind, n);
   w.endObject();
+  w.field("full_copies", static_cast<int64_t>(ctx.full_copies.size()));
   w.field("arguments", report.arguments).field("results", report.results);
   w.field("argument_bytes", report.argument_bytes)
       .field("replicated_argument_bytes", report.replicated_argument_bytes);
@@ -69,7 +95,17 @@ void writeJson(const hlo::Module& m, const PartitionReport& report, llvm::raw_os
   os << '\n';
 }
 
-void writeText(const hlo::Module& m, const PartitionReport& report, llvm::raw_ostream& os) {
+void writeText(const hlo::Module& m, const PartitionReport& report, const Context& ctx, llvm::raw_ostream& os) {
+  if (!ctx.explanation.empty()) {  // only one value was asked about
+    os << ctx.explanation;
+    return;
+  }
+  for (const Request& r : ctx.requests) {
+    if (r.verdict == "honoured") continue;
+    os << (r.loc.empty() ? "" : r.loc + ": ") << r.what << ' ' << r.verdict << ": asked for " << r.asked << ", got " << r.got;
+    if (!r.sizes.empty()) os << ", shards of " << r.sizes;
+    os << '\n';
+  }
   if (report.records.empty()) {
     os << "no collectives\n";
     return;

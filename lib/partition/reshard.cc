@@ -2,6 +2,7 @@
 // are brought to what that needs, and results to what propagation gave them. After this pass the sharding of
 // every operand is exactly what its operation computes with, and every change of sharding is an sdy.reshard
 // with a reason.
+#include <algorithm>
 #include <map>
 
 #include "causes.h"
@@ -127,9 +128,20 @@ class Resharder {
     why.before = text(have);
     why.after = text(need);
     why.reason = cause.reason.str();
-    why.remove_by = cause.remove_by.str();
+    why.remove_by = cause.remove_by.str() + annotation(cause, have, need);
     m_.whys.push_back(std::move(why));
     return result;
+  }
+
+  /// The cheapest change as text to write and the line to write it at, where one annotation does it.
+  std::string annotation(const Cause& cause, const Layout& have, const Layout& need) const {
+    llvm::StringRef here = cause.needed_by ? m_.loc(m_.op(cause.needed_by).loc) : llvm::StringRef();
+    if (!have.unreduced.empty() || cause.remove_by.empty()) return "";
+    if (cause.code == "constraint" || cause.code == "result")
+      return here.empty() ? "" : ": write " + text(have) + " at " + here.str();
+    llvm::StringRef asked = m_.loc(cause.asked_at);
+    if (cause.code == "operand" && !asked.empty()) return ": write " + text(need) + " at " + asked.str();
+    return "";
   }
 
   /// Reshards state the full sharding, also a replicated one.
@@ -287,6 +299,7 @@ class Resharder {
       chosen = &other;
     }
     const OpRule& rule = *chosen;
+    if (asksAbout(id)) explainOptions(id);
     Axes partial = Chooser::partialAxes(rule, choice.axes);
     bool joint = k > 1;  // several results are combined together, by the op's own expansion
     for (size_t i = 0; i < n; ++i) {
@@ -310,6 +323,37 @@ class Resharder {
                              made.unreduced.empty() ? resultCause(id, originOf(m_.op(id).results[i]))
                                                     : partialCause(m_, id, contractedAt(id))));
     }
+  }
+
+  bool asksAbout(OpId id) const { return ctx_.explain_value && m_.value(ctx_.explain_value).def == id; }
+
+  /// Every way in which the operation may be divided, with what it puts on the wires.
+  void explainOptions(OpId id) {
+    llvm::raw_string_ostream os(ctx_.explanation);
+    os << "  ways to divide " << hlo::opInfo(m_.op(id).opcode).mnemonic << ", cheapest first:\n";
+    std::vector<std::pair<double, std::string>> rows;
+    for (int variant = 0; variant < sharding::numVariants(m_.op(id).opcode); ++variant) {
+      OpRule rule = sharding::ruleFor(m_, id, variant);
+      std::vector<Choice> options;
+      chooser_.collect = &options;
+      chooseBy(id, rule);
+      chooser_.collect = nullptr;
+      for (const Choice& c : options) {
+        std::string row;
+        for (size_t i = 0; i < m_.op(id).operands.size(); ++i)
+          row += (i ? ", " : "") + text(Chooser::layoutFor(rule, rule.operands[i], c.axes));
+        row += " ->";
+        for (size_t i = 0; i < m_.op(id).results.size(); ++i) {
+          Layout made = Chooser::layoutFor(rule, rule.results[i], c.axes);
+          made.unreduced = Chooser::partialAxes(rule, c.axes);
+          row += (i ? ", " : " ") + text(made);
+        }
+        rows.push_back({c.wire_bytes, "    " + std::to_string(static_cast<int64_t>(c.wire_bytes)) + " bytes sent per device: " + row});
+      }
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    for (const auto& [bytes, row] : rows) os << row << '\n';
   }
 
   Choice chooseBy(OpId id, const OpRule& rule) {

@@ -31,6 +31,7 @@ Partitioner::Partitioner(PartitionRun run, DiagnosticSink& sink) : impl_(std::ma
   impl_->state.input_bytes = std::move(run.input_bytes);
   impl_->state.input_name = std::move(run.input_name);
   impl_->state.ctx.sink = &sink;
+  impl_->state.ctx.explain = std::move(run.explain);
   impl_->passes = std::move(run.passes);
   impl_->check = run.check;
   impl_->device_order = std::move(run.device_order);
@@ -127,9 +128,9 @@ void Partitioner::writeExplanation(llvm::raw_ostream& os, bool json) const {
   const State& s = impl_->state;
   PartitionReport report = makeReport(s.module, s.target, s.unpartitioned_ops);
   if (json) {
-    writeJson(s.module, report, os);
+    writeJson(s.module, report, s.ctx, os);
   } else {
-    writeText(s.module, report, os);
+    writeText(s.module, report, s.ctx, os);
   }
 }
 

@@ -56,4 +56,57 @@ void warnUneven(const hlo::Module& m, Context& ctx) {
   }
 }
 
+namespace {
+
+hlo::Sharding settled(const hlo::MeshId mesh, const DimStates& dims) {
+  hlo::Sharding s;
+  s.mesh = mesh;
+  s.dims.resize(dims.size());
+  for (size_t d = 0; d < dims.size(); ++d) s.dims[d].axes = dims[d].axes;
+  return s;
+}
+
+}  // namespace
+
+void judgeRequests(const hlo::Module& m, Context& ctx) {
+  const hlo::Mesh& mesh = ctx.meshOf(m);
+  const Propagated& p = *ctx.propagated;
+  auto judge = [&](hlo::ShardingId id, hlo::TypeId type, Slot slot, llvm::StringRef loc, const llvm::Twine& what) {
+    if (!id) return;
+    const hlo::Sharding& asked = m.sharding(id);
+    const hlo::Type& t = m.type(type);
+    bool free = slot < p.free.size() && p.free[slot];  // made where it is needed, in whatever sharding
+    hlo::Sharding got = free ? asked : settled(ctx.mesh, p.of(slot));
+    Request r{what.str(), loc.str(), sharding::print(mesh, asked), sharding::print(mesh, got), "honoured", ""};
+    bool any = false, same = true;
+    for (size_t d = 0; d < asked.dims.size() && d < got.dims.size(); ++d) {
+      sharding::AxesRef want = asked.dims[d].axes, have = got.dims[d].axes;
+      any |= !have.empty();
+      same &= asked.dims[d].open ? sharding::isPrefix(want, have) : sharding::Axes(want) == sharding::Axes(have);
+      int64_t shards = sharding::product(have);
+      if (t.dims[d] % shards == 0) continue;
+      r.verdict = "padded";
+      r.sizes = shardList(t.dims[d], shards);
+    }
+    if (!same) r.verdict = any ? "moved" : "replicated";
+    if (!same && ctx.sink)
+      ctx.sink->warn(Code::kNotHonoured, loc, what + ": asked for " + r.asked + ", becomes " + r.got);
+    ctx.requests.push_back(std::move(r));
+  };
+  const hlo::Func& entry = m.func(m.entry);
+  for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
+    hlo::ValueId v = m.region(entry.body).args[i];
+    judge(entry.arg_ports[i].sharding, m.value(v).type, v.v, m.loc(m.value(v).loc), "argument " + llvm::Twine(i));
+  }
+  walkPartitioned(m, entry.body, [&](hlo::OpId id) {
+    if (m.op(id).opcode != hlo::Opcode::sdy_sharding_constraint) return;
+    hlo::ValueId v = m.op(id).results[0];
+    judge(m.value(v).sharding, m.value(v).type, v.v, m.loc(m.op(id).loc), "constraint");
+  });
+  for (size_t i = 0; i < entry.result_ports.size(); ++i) {
+    judge(entry.result_ports[i].sharding, entry.result_types[i], p.flow.resultSlot(i), m.loc(entry.loc),
+          "result " + llvm::Twine(i));
+  }
+}
+
 }  // namespace tpu::partition

@@ -189,4 +189,50 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
   return out;
 }
 
+std::string printGspmd(const Mesh& mesh, llvm::ArrayRef<Axes> dims) {
+  llvm::SmallVector<Axes, 6> lists(dims.begin(), dims.end());
+  Axes used;
+  for (const Axes& d : dims) used.append(d.begin(), d.end());
+  if (used.empty()) return "{replicated}";
+  lists.push_back(unused(mesh, used));
+  llvm::SmallVector<int64_t, 6> tiles;
+  for (const Axes& d : lists) tiles.push_back(product(d));
+  splitToAtoms(lists);
+  // Atoms in the order of tiles, and their places in the order of the mesh.
+  Axes tiled, order;
+  for (const Axes& d : lists) tiled.append(d.begin(), d.end());
+  order = tiled;
+  std::sort(order.begin(), order.end(), [](const AxisRef& a, const AxisRef& b) {
+    return a.axis != b.axis ? a.axis < b.axis : a.pre < b.pre;
+  });
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 6> runs;  // first atom and size of what stays together
+  int64_t last = -2;
+  for (const AxisRef& a : tiled) {
+    int64_t at = std::find(order.begin(), order.end(), a) - order.begin();
+    if (at == last + 1) {
+      runs.back().second *= a.size;
+    } else {
+      runs.push_back({at, a.size});
+    }
+    last = at;
+  }
+  auto sorted = runs;
+  std::sort(sorted.begin(), sorted.end());
+  auto list = [](auto&& values, auto&& text) {
+    std::string out;
+    for (const auto& v : values) out += (out.empty() ? "" : ",") + text(v);
+    return out;
+  };
+  bool replicated = tiles.back() > 1;
+  if (!replicated) tiles.pop_back();
+  std::string out = "{devices=[" + list(tiles, [](int64_t t) { return std::to_string(t); }) + "]<=[" +
+                    list(sorted, [](const auto& r) { return std::to_string(r.second); }) + "]";
+  if (runs.size() > 1) {
+    out += "T(" + list(runs, [&](const auto& r) {
+      return std::to_string(std::find(sorted.begin(), sorted.end(), r) - sorted.begin());
+    }) + ")";
+  }
+  return out + (replicated ? " last_tile_dim_replicate}" : "}");
+}
+
 }  // namespace tpu::sharding

@@ -16,6 +16,7 @@ struct PartitionRun {
   PartitionOptions options;
   PassOptions passes;
   bool check = false;
+  std::string explain;  // --explain=VALUE; empty: all collectives
   std::vector<int64_t> device_order;  // --device-order; empty: the mesh's own
 };
 

@@ -2,6 +2,8 @@
 // {devices=[4,1,2]<=[8] last_tile_dim_replicate}, {devices=[2,4]<=[4,2]T(1,0)}, {devices=[2,1]0,1} where the
 // list is an iota in disguise.
 #pragma once
+#include <string>
+
 #include "llvm/Support/Error.h"
 #include "tpu/hlo/module.h"
 #include "tpu/sharding/axes.h"
@@ -18,6 +20,8 @@ struct Gspmd {
 
 /// Converts one string (not a tuple). Refused at `where`: forms that no axis list of `mesh` expresses.
 llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where);
+/// The string of a tiling, in the iota form: what parseGspmd reads back to the same lists.
+std::string printGspmd(const Mesh& mesh, llvm::ArrayRef<Axes> dims);
 /// Number of devices that a string names; 0 for replicated and the like.
 int64_t gspmdDevices(llvm::StringRef text);
 /// The elements of a tuple sharding {{...}, {...}}; the string itself where it is none.
