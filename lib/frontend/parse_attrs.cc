@@ -207,7 +207,8 @@ bool Parser::attrValue(OpId op, AttrKey key) {
         attr.str = c.balanced().str();
       }
       // The pretty form leaves the name of the structure out.
-      if (llvm::StringRef text = attr.str; key == AttrKey::algorithm && text.consume_front("#stablehlo.dot_algorithm"))
+      if (llvm::StringRef text = attr.str;
+          key == AttrKey::algorithm && text.consume_front("#stablehlo.dot_algorithm"))
         attr.str = text.str();
       break;
     case AttrKind::kLiteral: {

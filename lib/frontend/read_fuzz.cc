@@ -1,4 +1,5 @@
-// libFuzzer's entry to reading programs: bytes of any kind end in an error or in a module that can be written.
+// libFuzzer's entry to reading programs: bytes of any kind end in an error or in a module that can be
+// written.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target frontend_read_fuzz
 //   build-fuzz/bin/frontend_read_fuzz CORPUS_DIR testdata/bytecode
@@ -7,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/hlo/document.h"
+#include "tpu/hlo/stablehlo.h"
 
 namespace {
 
@@ -25,5 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   llvm::cantFail(tpu::hlo::writeDocument(*module, llvm::nulls()));
+  tpu::hlo::writeStableHlo(*module, llvm::nulls());
   return 0;
 }

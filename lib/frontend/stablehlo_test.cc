@@ -1,11 +1,12 @@
 // StableHLO written from documents is read back as the same documents.
+#include "tpu/hlo/stablehlo.h"
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "testing.h"
 #include "tpu/hlo/document.h"
-#include "tpu/hlo/stablehlo.h"
 #include "tpu/support/files.h"
 
 namespace tpu::frontend {
@@ -74,17 +75,18 @@ TEST(StableHlo, WhatIsWrittenIsReadAsTheSameDocumentForTheWholeCorpus) {
 }
 
 TEST(StableHlo, FoldsAttributesIntoTheStructuresOfTheDialect) {
-  std::string text = stableHlo(accept(mainOf(
-      "(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<2x4xf32>",
-      "%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], precision = [HIGH, HIGH] : "
-      "(tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32> loc(\"m.py\":3:4)\n"
-      "%1 = stablehlo.constant dense<[[1.5, -2.0, 0x7FC00000, 1.0e30]]> : tensor<1x4xf32>\n"
-      "return %0 : tensor<2x4xf32>")));
+  std::string text = stableHlo(accept(
+      mainOf("(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> tensor<2x4xf32>",
+             "%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], precision = [HIGH, HIGH] : "
+             "(tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32> loc(\"m.py\":3:4)\n"
+             "%1 = stablehlo.constant dense<[[1.5, -2.0, 0x7FC00000, 1.0e30]]> : tensor<1x4xf32>\n"
+             "return %0 : tensor<2x4xf32>")));
   llvm::StringRef all(text);
-  EXPECT_TRUE(all.contains("%0 = \"stablehlo.dot_general\"(%arg0, %arg1) {dot_dimension_numbers = "
-                           "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, "
-                           "precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision HIGH>]} : "
-                           "(tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>) loc(\"m.py\":3:4)"))
+  EXPECT_TRUE(
+      all.contains("%0 = \"stablehlo.dot_general\"(%arg0, %arg1) {dot_dimension_numbers = "
+                   "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, "
+                   "precision_config = [#stablehlo<precision HIGH>, #stablehlo<precision HIGH>]} : "
+                   "(tensor<2x3xf32>, tensor<3x4xf32>) -> (tensor<2x4xf32>) loc(\"m.py\":3:4)"))
       << text;
   EXPECT_TRUE(all.contains("dense<[[1.5, -2.0, 0x7FC00000, 1.0e+30]]> : tensor<1x4xf32>")) << text;
 }

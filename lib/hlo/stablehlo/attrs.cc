@@ -222,6 +222,7 @@ void StableHloWriter::groups(const Groups& groups) {
 
 // The devices of each group of mesh axes, the axes' positions major to minor.
 Groups StableHloWriter::groupsOf(const Attr& attr) {
+  if (!attr.mesh) return Groups();
   const Mesh& mesh = m.meshes[attr.mesh.v];
   int64_t devices = mesh.numDevices(), size = 1;
   for (const AxisRef& axis : attr.axes) size *= axis.size;
