@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "testing.h"
+#include "tpu/hlo/infer.h"
 #include "tpu/hlo/verify.h"
 
 namespace tpu::frontend {
@@ -127,6 +129,32 @@ TEST(HloText, DamageEndsWell) {
 TEST(HloText, DeepTuplesAreRefused) {
   std::string deep = "HloModule m\nENTRY e {\n  p = " + std::string(100000, '(') + "f32[]";
   EXPECT_NE(outcome(deep), "");
+}
+
+// What one device holds, and the whole arrays that follow from it; the groups say how many devices there are.
+TEST(HloText, APartitionedProgramTakesWholeArrays) {
+  const hlo::Module m = accept(R"(HloModule m
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT add = f32[] add(a, b)
+}
+
+ENTRY main_spmd {
+  p = f32[2,6]{1,0} parameter(0), sharding={devices=[2,1,2]<=[4] last_tile_dim_replicate}
+  w = f32[3]{0} parameter(1)
+  r = f32[2,6]{1,0} all-reduce(p), channel_id=1, replica_groups={{0,2},{1,3}}, use_global_device_ids=true, to_apply=sum
+  ROOT t = (f32[2,6]{1,0}, f32[3]{0}) tuple(r, w)
+}
+)");
+  ASSERT_TRUE(m.entry);
+  EXPECT_EQ(m.num_partitions, 4);
+  const hlo::Func& main = m.func(m.entry);
+  EXPECT_EQ(hlo::typeText(m, main.arg_ports[0].global_type), "f32[4,6]");
+  EXPECT_EQ(hlo::typeText(m, main.arg_ports[1].global_type), "f32[3]");
+  EXPECT_EQ(hlo::typeText(m, main.result_ports[0].global_type), "f32[8,6]");
+  EXPECT_EQ(hlo::typeText(m, main.result_ports[1].global_type), "f32[12]");
 }
 
 }  // namespace

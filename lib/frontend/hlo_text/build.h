@@ -102,6 +102,9 @@ class Build {
   bool meshes();
   bool aliases(const Computation& entry);
   bool isPartitioned();
+  // partitioned.cc
+  int64_t devicesNamed() const;
+  bool wholePorts();
   std::string parameterName(const Instruction& i);
   llvm::SmallVector<llvm::StringRef, 4> splitTupleSharding(llvm::StringRef text, size_t leaves);
   /// One text of `frontend_attributes`, unquoted; empty where it is not there.

@@ -148,7 +148,7 @@ bool Build::aliases(const Computation& entry) {
 
 // A dump taken after SPMD partitioning has per-device shapes and collectives; before it, requests for shardings.
 bool Build::isPartitioned() {
-  if (m.num_partitions * m.num_replicas < 2) return false;
+  if (devicesNamed() < 2) return false;
   bool collectives = text_.get("is_scheduled") == "true";
   for (const Computation& computation : text_.computations)
     for (const Instruction& i : computation.instructions) {
@@ -163,8 +163,10 @@ bool Build::isPartitioned() {
 
 bool Build::run() {
   if (!header() || !meshes()) return false;
-  if (isPartitioned()) m.stage = hlo::Stage::kSpmd;
-  return entry();
+  if (!isPartitioned()) return entry();
+  m.stage = hlo::Stage::kSpmd;
+  if (m.num_partitions * m.num_replicas == 1) m.num_partitions = devicesNamed();
+  return entry() && wholePorts();
 }
 
 }  // namespace tpu::frontend::hlo_text

@@ -420,6 +420,14 @@ bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
   leaves(i.shape, shapes);
   llvm::SmallVector<hlo::TypeId, 4> types;
   for (const Shape* s : shapes) types.push_back(typeOf(*s));
+  if (target == "TopK" && in.size() == 1 && types.size() == 2 && !m.type(types[0]).dims.empty()) {
+    const OpId top = b.create(Opcode::chlo_top_k, in, types);
+    m.setInt(top, AttrKey::k, m.type(types[0]).dims.back());
+    llvm::SmallVector<ValueId, 2> both(m.op(top).results.begin(), m.op(top).results.end());
+    llvm::ArrayRef<ValueId> rest(both);
+    *out = assemble(i.shape, rest);
+    return true;
+  }
   const OpId op = b.create(Opcode::custom_call, in, types);
   m.setString(op, AttrKey::call_target_name, target);
   m.setBool(op, AttrKey::has_side_effect, i.get("custom_call_has_side_effect") == "true");
