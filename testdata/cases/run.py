@@ -59,7 +59,7 @@ def values(path, spec):
     array = np.load(path)
     if spec.get("storage") != "bf16-bits":
         return array
-    return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return (np.atleast_1d(array.view(np.uint16)).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(array.shape)
 
 
 def difference(got, want, spec):

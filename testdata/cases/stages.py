@@ -43,7 +43,7 @@ def run(words, cwd):
 def as_float(a):
     """bf16, which numpy keeps as two raw bytes, as f32."""
     if a.dtype.kind == "V" or (a.dtype == np.uint16):
-        return (a.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+        return (np.atleast_1d(a.view(np.uint16)).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(a.shape)
     return a
 
 

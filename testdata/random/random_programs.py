@@ -416,7 +416,7 @@ class Program:
 
 def to_float(a, t):
     if t == "bf16":
-        return (a.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        return (np.atleast_1d(a.view(np.uint16)).astype(np.uint32) << np.uint32(16)).view(np.float32).reshape(a.shape).astype(np.float64)
     return a.astype(np.float64)
 
 
