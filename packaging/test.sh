@@ -47,6 +47,7 @@ for program in build/bin/*_test; do
   bad=${bad:-0}
   [ "$status" -ne 0 ] && [ "$bad" -eq 0 ] && bad=1 && echo "$program: ended with status $status"
   printf '%-20s %5d passed %3d failed\n' "$(basename "$program")" "${ok:-0}" "$bad"
+  grep -E '^\[  SKIPPED \] [A-Za-z]' "$log" | sort -u
   [ "$bad" -gt 0 ] && grep -vE '^\[ (RUN|      OK) ' "$log" | tail -n 60
   passed=$((passed + ${ok:-0})) failed=$((failed + bad))
 done

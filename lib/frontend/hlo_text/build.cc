@@ -8,7 +8,7 @@ using llvm::StringRef;
 
 namespace {
 
-constexpr int kMostNested = 200;  // computations within computations
+constexpr size_t kMostNested = 200;  // computations within computations
 
 }  // namespace
 
@@ -106,16 +106,14 @@ bool Build::instruction(Frame& frame, const Instruction& i) {
 }
 
 bool Build::computation(const Computation& computation, const Vals& parameters, Val* out) {
-  if (!open_.insert(&computation).second || depth_ >= kMostNested)
+  if (!open_.insert(&computation).second || open_.size() > kMostNested)
     return c.error(Code::kTooDeep, computation.at, "computation '" + computation.name + "' calls itself, or calls nest too deeply");
-  ++depth_;
   Frame frame{&computation, {}, &parameters};
   frame.values.reserve(computation.instructions.size());
   const hlo::LocId outside = b.loc;
   for (const Instruction& i : computation.instructions)
     if (!instruction(frame, i)) return false;
   b.loc = outside;
-  --depth_;
   open_.erase(&computation);
   *out = frame.values[computation.root];
   return true;

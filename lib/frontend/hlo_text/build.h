@@ -71,7 +71,7 @@ class Build {
 
   // build_ops.cc: operations that are more than a row of opcodes.def
   bool build(Frame& frame, const Instruction& i, Val* out);
-  bool simple(Frame& frame, const Instruction& i, Opcode opcode, Shape shape, Val* out);
+  bool simple(Frame& frame, const Instruction& i, Opcode opcode, const Shape& shape, Val* out);
   bool regions(const Instruction& i, OpId op, llvm::ArrayRef<ValueId> operands);
   bool constant(const Instruction& i, Val* out);
   bool elements(const Instruction& i, Cursor& at, const Shape& shape, std::vector<uint8_t>* out);
@@ -85,6 +85,8 @@ class Build {
   bool customCall(Frame& frame, const Instruction& i, Val* out);
   bool enterManual(Frame& frame, const Instruction& i, Val* out);
   bool leaveManual(Frame& frame, const Instruction& i, Val* out);
+  /// The part of a "-start" operation's shape that its "-done" gives.
+  static const Shape& resultShape(const Instruction& i, llvm::StringRef opcode);
   bool started(const Instruction& i, llvm::StringRef opcode, Val result, Val* out);
 
   // build_attributes.cc
@@ -102,15 +104,16 @@ class Build {
   bool meshes();
   bool aliases(const Computation& entry);
   bool isPartitioned();
-  // partitioned.cc
-  int64_t devicesNamed() const;
-  bool wholePorts();
   std::string parameterName(const Instruction& i);
   llvm::SmallVector<llvm::StringRef, 4> splitTupleSharding(llvm::StringRef text, size_t leaves);
   /// One text of `frontend_attributes`, unquoted; empty where it is not there.
   std::string frontendAttribute(const Instruction& i, llvm::StringRef name);
   bool shardingText(const Instruction& i, llvm::StringRef text, Ints* ids);
   bool manualAxes(const Instruction& i, OpId op, llvm::StringRef text);
+
+  // partitioned.cc
+  int64_t devicesNamed() const;
+  bool wholePorts();
 
   Cursor& c;
   const Text& text_;
@@ -119,7 +122,6 @@ class Build {
   DiagnosticSink& sink_;
   hlo::Builder b;
   llvm::DenseSet<const Computation*> open_;  // being built: calls do not recurse
-  int depth_ = 0;
   std::map<uint32_t, hlo::ShardingId> result_shardings_;  // by value: xla.sdy.FuncResultSharding
 };
 

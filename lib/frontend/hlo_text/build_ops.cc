@@ -300,7 +300,7 @@ bool Build::regions(const Instruction& i, OpId op, llvm::ArrayRef<ValueId> opera
   }
 }
 
-bool Build::simple(Frame& frame, const Instruction& i, Opcode opcode, Shape shape, Val* out) {
+bool Build::simple(Frame& frame, const Instruction& i, Opcode opcode, const Shape& shape, Val* out) {
   llvm::SmallVector<ValueId, 8> in;
   if (!arrays(frame, i, &in)) return false;
   const hlo::OpInfo& info = hlo::opInfo(opcode);
@@ -331,14 +331,17 @@ bool Build::simple(Frame& frame, const Instruction& i, Opcode opcode, Shape shap
 }
 
 // The result of a "-start" is a tuple of operands, results and what else the compiler keeps; "-done" gives the results.
+const Shape& Build::resultShape(const Instruction& i, StringRef opcode) {
+  const bool whole = opcode == "all-reduce" || i.shape.kind != Shape::kTuple || i.shape.elements.size() < 2;
+  return whole ? i.shape : i.shape.elements[1];
+}
+
 bool Build::started(const Instruction& i, StringRef opcode, Val result, Val* out) {
-  out->tuple = true;
-  const bool shown = opcode == "all-reduce" || i.shape.kind != Shape::kTuple || i.shape.elements.size() < 2;
-  if (shown) {
+  if (&resultShape(i, opcode) == &i.shape) {
     *out = result;
   } else {
-    Val operand;  // nothing that is read takes these
-    out->elements = {operand, result};
+    out->tuple = true;
+    out->elements = {Val(), result};  // nothing that is read takes the operand
   }
   out->done = std::make_shared<Val>(std::move(result));
   return true;
@@ -461,7 +464,7 @@ bool Build::build(Frame& frame, const Instruction& i, Val* out) {
     *out = in[0].elements[static_cast<size_t>(index)];
     return true;
   }
-  if (opcode == "copy" || opcode == "domain" || opcode == "add-dependency" || opcode == "get-bound") {
+  if (opcode == "copy" || opcode == "domain" || opcode == "add-dependency") {
     if (!needs(1)) return false;
     *out = in[0];
     return true;
@@ -517,8 +520,7 @@ bool Build::build(Frame& frame, const Instruction& i, Val* out) {
   if (StringRef base = opcode; base.consume_back("-start")) {
     if (const auto row = rowOf(base)) {
       Val result;
-      const bool shown = base == "all-reduce" || i.shape.kind != Shape::kTuple || i.shape.elements.size() < 2;
-      return simple(frame, i, *row, shown ? i.shape : i.shape.elements[1], &result) && started(i, base, std::move(result), out);
+      return simple(frame, i, *row, resultShape(i, base), &result) && started(i, base, std::move(result), out);
     }
   }
   llvm::SmallVector<ValueId, 8> values;
