@@ -3,6 +3,8 @@
 #include <map>
 
 #include "context.h"
+#include "tpu/hlo/analysis.h"
+#include "tpu/hlo/builder.h"
 #include "tpu/sharding/gspmd.h"
 #include "tpu/sharding/text.h"
 
@@ -27,14 +29,24 @@ bool sameAxes(const hlo::Mesh& a, const hlo::Mesh& b) {
   return true;
 }
 
-/// The value of `mhlo.sharding = "..."` in a port's remaining attributes, which it is taken out of.
-std::string takePortSharding(std::string& attrs) {
+/// The value of `mhlo.sharding = "..."` in a port's remaining attributes.
+llvm::StringRef portSharding(llvm::StringRef attrs) {
   size_t at = attrs.find("mhlo.sharding");
-  if (at == std::string::npos) return "";
-  size_t open = attrs.find('"', at), close = open == std::string::npos ? open : attrs.find('"', open + 1);
-  if (close == std::string::npos) return "";
-  std::string text = attrs.substr(open + 1, close - open - 1);
-  size_t end = close + 1;
+  return at == llvm::StringRef::npos ? "" : attrs.drop_front(at).split('"').second.split('"').first;
+}
+
+std::vector<int64_t> inOrder(size_t n) {
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < n; ++i) out.push_back(static_cast<int64_t>(i));
+  return out;
+}
+
+/// Takes it out of them.
+std::string takePortSharding(std::string& attrs) {
+  std::string text = portSharding(attrs).str();
+  if (text.empty()) return text;
+  size_t at = attrs.find("mhlo.sharding");
+  size_t end = attrs.find('"', attrs.find('"', at) + 1) + 1;
   if (attrs.compare(end, 2, ", ") == 0) {
     end += 2;
   } else if (at >= 2 && attrs.compare(at - 2, 2, ", ") == 0) {
@@ -58,6 +70,8 @@ class Importer {
       if (!f.body) continue;
       if (llvm::Error e = region(f.body)) return e;
     }
+    addGroups();
+    useMeshOrder();
     const hlo::Func& entry = m_.func(m_.entry);
     for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
       m_.value(m_.region(entry.body).args[i]).sharding = entry.arg_ports[i].sharding;
@@ -77,11 +91,8 @@ class Importer {
       if (llvm::Error e = overrideMesh()) return e;
     }
     if (!ctx_.mesh) {
-      int64_t devices = std::max(m_.num_partitions, gspmdDeviceCount());
-      if (devices <= 1) return llvm::Error::success();
-      hlo::Mesh mesh;
-      mesh.name = "mesh";
-      mesh.axes.push_back({"device", devices});
+      hlo::Mesh mesh = gspmdMesh();
+      if (mesh.numDevices() <= 1) return llvm::Error::success();
       m_.meshes.push_back(std::move(mesh));
       ctx_.mesh = MeshId(static_cast<uint32_t>(m_.meshes.size() - 1));
     }
@@ -95,16 +106,25 @@ class Importer {
     return llvm::Error::success();
   }
 
-  int64_t gspmdDeviceCount() {
-    int64_t n = 0;
+  /// The mesh that GSPMD's strings imply.
+  hlo::Mesh gspmdMesh() const {
+    std::vector<llvm::StringRef> texts;
     for (const hlo::Func& f : m_.funcs) {
       for (const auto* list : {&f.arg_ports, &f.result_ports}) {
-        for (const hlo::Port& p : *list) n = std::max(n, sharding::gspmdDevices(p.attrs));
+        for (const hlo::Port& p : *list) {
+          if (llvm::StringRef text = portSharding(p.attrs); !text.empty()) texts.push_back(text);
+        }
       }
     }
-    for (uint32_t i = 0; i < m_.numOps(); ++i)
-      n = std::max(n, sharding::gspmdDevices(m_.getString(OpId(i), AttrKey::mhlo_sharding)));
-    return n;
+    for (uint32_t i = 0; i < m_.numOps(); ++i) {
+      if (const hlo::Attr* a = m_.findAttr(OpId(i), AttrKey::mhlo_sharding)) texts.push_back(a->str);
+    }
+    hlo::Mesh mesh = sharding::meshOfGspmd(texts);
+    if (m_.num_partitions > mesh.numDevices()) {
+      mesh.axes.assign(1, {"device", m_.num_partitions});
+      mesh.device_ids.clear();
+    }
+    return mesh;
   }
 
   llvm::Error overrideMesh() {
@@ -149,6 +169,10 @@ class Importer {
     const hlo::Mesh& from = m_.meshes[s.mesh.v];
     const hlo::Mesh& to = ctx_.meshOf(m_);
     if (from.maximal_device >= 0) return ShardingId();
+    bool sharded = llvm::any_of(s.dims, [](const hlo::DimSharding& d) { return !d.axes.empty(); });
+    if (from.device_ids != to.device_ids && sharded)
+      return fail(Code::kMeshMismatch, where,
+                  "meshes @" + from.name + " and @" + to.name + " order the devices differently; use one order in the whole program");
     if (s.mesh != ctx_.mesh && !sameAxes(from, to)) {
       bool ok = true;
       auto move = [&](llvm::SmallVector<AxisRef, 2>& list) {
@@ -186,31 +210,94 @@ class Importer {
     return m_.internSharding(s);
   }
 
-  llvm::Expected<ShardingId> fromGspmd(llvm::StringRef text, hlo::TypeId type, llvm::StringRef where,
-                                       bool open) {
+  llvm::Expected<ShardingId> fromGspmd(llvm::StringRef text, hlo::TypeId type, llvm::StringRef where) {
     auto g = sharding::parseGspmd(ctx_.meshOf(m_), text, where);
     if (!g) return g.takeError();
+    group_ = g->group;
     if (g->kind == sharding::GspmdKind::kMaximal || g->kind == sharding::GspmdKind::kUnknown ||
         g->kind == sharding::GspmdKind::kManual)
       return ShardingId();
+    if (!g->manual.empty() && sharding::product(g->manual) < ctx_.meshOf(m_).numDevices())
+      return fail(Code::kGspmdSharding, where,
+                  "mhlo.sharding \"" + text + "\": a region that is manual over some devices only; write it as sdy.manual_computation");
     hlo::Sharding s;
     s.mesh = ctx_.mesh;
     s.dims.resize(m_.type(type).rank());
     if (g->kind == sharding::GspmdKind::kTiled) {
       if (g->dims.size() != s.dims.size())
         return fail(Code::kGspmdSharding, where,
-                    "mhlo.sharding \"" + text + "\" on a tensor of rank " + llvm::Twine(s.dims.size()));
+                    "mhlo.sharding \"" + text + "\" has " + llvm::Twine(g->dims.size()) + " dimensions, the tensor " +
+                        llvm::Twine(s.dims.size()));
       for (size_t d = 0; d < s.dims.size(); ++d) s.dims[d].axes = g->dims[d];
+      s.unreduced = g->unreduced;
     }
-    for (hlo::DimSharding& d : s.dims) d.open = open;
     return m_.internSharding(s);
+  }
+
+  /// shard_as and shard_like of the string read last: the value shares its sharding with the others of the group.
+  void noteGroup(OpId id, ValueId v) {
+    if (group_ >= 0) groups_.push_back({id, v, group_});
+    group_ = -1;
+  }
+  void addGroups() {
+    for (auto [after, v, group] : groups_) {
+      hlo::RegionId r = m_.op(after).parent;
+      const std::vector<OpId>& ops = m_.region(r).ops;
+      hlo::Builder b(m_, r, m_.op(after).loc);
+      b.at(r, llvm::find(ops, after) - ops.begin() + 1);
+      m_.setInt(b.create(Opcode::sdy_sharding_group, {v}, {}), AttrKey::group_id, group);
+    }
+  }
+
+  /// Numbers of devices that the program's own collectives name become positions in the mesh, which is all that
+  /// counts from here on; partition_id still tells the device.
+  void useMeshOrder() {
+    hlo::Mesh& mesh = m_.meshes[ctx_.mesh.v];
+    const std::vector<int64_t> ids = std::move(mesh.device_ids);
+    mesh.device_ids.clear();
+    m_.device_order = ids;
+    if (ids.empty() || llvm::is_sorted(ids)) return;
+    std::vector<int64_t> position(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) position[ids[i]] = static_cast<int64_t>(i);
+    std::vector<OpId> numbers;
+    for (uint32_t i = 0; i < m_.numOps(); ++i) {
+      OpId id(i);
+      if (m_.op(id).opcode == Opcode::partition_id) numbers.push_back(id);
+      if (m_.getInt(id, AttrKey::channel_id) <= 0) continue;
+      for (AttrKey key : {AttrKey::replica_groups, AttrKey::source_target_pairs}) {
+        const hlo::Attr* a = m_.findAttr(id, key);
+        if (!a) continue;
+        hlo::Groups groups = a->groups;
+        if (groups.ids.empty() && key == AttrKey::replica_groups)
+          groups = hlo::Groups{1, static_cast<int64_t>(ids.size()), inOrder(ids.size())};  // all, in the order of their numbers
+        for (int64_t& d : groups.ids) {
+          if (d >= 0 && d < static_cast<int64_t>(position.size())) d = position[d];
+        }
+        m_.setGroups(id, key, std::move(groups));
+      }
+    }
+    for (OpId id : numbers) deviceNumber(id, ids);
+  }
+
+  /// Users of partition_id read a table of the mesh's devices instead.
+  void deviceNumber(OpId id, llvm::ArrayRef<int64_t> ids) {
+    hlo::RegionId r = m_.op(id).parent;
+    if (!r) return;
+    const hlo::Uses uses(m_);
+    llvm::ArrayRef<hlo::Use> of = uses.of(m_.op(id).results[0]);
+    const std::vector<OpId>& ops = m_.region(r).ops;
+    hlo::Builder b(m_, r, m_.op(id).loc);
+    b.at(r, llvm::find(ops, id) - ops.begin() + 1);
+    ValueId table = b.ints(ElementType::kU32, ids);
+    ValueId device = b.reshape(b.dynamicSlice(table, {m_.op(id).results[0]}, {1}), {});
+    for (const hlo::Use& use : of) m_.op(use.op).operands[use.operand] = device;
   }
 
   // ---------------------------------------------------------------- ports
   llvm::Error port(hlo::Port& p, hlo::TypeId type, llvm::StringRef where, bool entry) {
     std::string text = takePortSharding(p.attrs);
     if (!text.empty() && !p.sharding) {
-      auto id = fromGspmd(text, type, where, false);
+      auto id = fromGspmd(text, type, where);
       if (!id) return id.takeError();
       p.sharding = *id;
     } else {
@@ -332,9 +419,10 @@ class Importer {
       for (size_t i = 0; i < m_.op(id).results.size() && i < parts.size(); ++i) {
         ValueId v = m_.op(id).results[i];
         if (m_.typeOf(v).kind != hlo::TypeKind::kTensor) continue;
-        auto s = fromGspmd(parts[i], m_.value(v).type, where, false);
+        auto s = fromGspmd(parts[i], m_.value(v).type, where);
         if (!s) return s.takeError();
         m_.value(v).sharding = *s;
+        noteGroup(id, v);
       }
     }
     return llvm::Error::success();
@@ -353,8 +441,9 @@ class Importer {
   /// open.
   llvm::Error shardingCall(OpId id, llvm::StringRef where) {
     ValueId v = m_.op(id).results[0];
-    auto s = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(v).type, where, false);
+    auto s = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(v).type, where);
     if (!s) return s.takeError();
+    noteGroup(id, v);
     hlo::Op& op = m_.op(id);
     // backend_config "unspecified_dims=[0,2]" leaves these dimensions open.
     llvm::StringRef config = m_.getString(id, AttrKey::backend_config);
@@ -372,9 +461,10 @@ class Importer {
     op.opcode = Opcode::sdy_sharding_constraint;
     op.attrs.clear();
     m_.value(v).sharding = *s;
-    hlo::Sharding plain;
+    hlo::Sharding plain;  // nothing is asked
     plain.mesh = ctx_.mesh;
     plain.dims.resize(m_.typeOf(v).rank());
+    for (hlo::DimSharding& d : plain.dims) d.open = true;
     m_.setSharding(id, AttrKey::sharding, *s ? *s : m_.internSharding(plain));
     return llvm::Error::success();
   }
@@ -389,7 +479,7 @@ class Importer {
     if (enters) {
       s = m_.value(outside).sharding;
     } else {
-      auto own = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(outside).type, where, false);
+      auto own = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(outside).type, where);
       if (!own) return own.takeError();
       s = *own;
       m_.value(outside).sharding = s;
@@ -467,6 +557,13 @@ class Importer {
   hlo::Module& m_;
   Context& ctx_;
   const ImportOptions& options_;
+  struct Member {
+    OpId after;
+    ValueId value;
+    int64_t group;
+  };
+  std::vector<Member> groups_;  // of shard_as and shard_like
+  int64_t group_ = -1;          // of the string read last
   llvm::SmallVector<int64_t, 4> before_;  // axis sizes that --mesh replaced
 };
 

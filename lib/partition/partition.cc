@@ -53,7 +53,6 @@ llvm::Error targetPass(State& s) {
     builtin = same->json == s.target.chip.json;
   }
   s.module.chip_json = builtin ? "" : s.target.chip.json;
-  if (s.ctx.mesh && s.module.stage == hlo::Stage::kHlo) s.module.device_order = s.ctx.meshOf(s.module).device_ids;
   return llvm::Error::success();
 }
 

@@ -125,6 +125,8 @@ TEST(Gspmd, TileAssignmentsBecomeAxes) {
   EXPECT_EQ(dims("{devices=[4,1]0,2,4,6}"), "refused 407");
   EXPECT_EQ(dims("{devices=[4,2]0,4,1,5,2,6,3,7}"), "{\"d\":(2)4}{\"d\":(1)2}");
   EXPECT_EQ(dims("{devices=[8]0,1,2,3,4,5,7,6}"), "refused 407");
+  m.device_ids = {0, 1, 2, 3, 4, 5, 7, 6};
+  EXPECT_EQ(dims("{devices=[8]0,1,2,3,4,5,7,6}"), "{\"d\"}");
   EXPECT_EQ(gspmdDevices("{devices=[4,1,2]<=[8] last_tile_dim_replicate}"), 8);
 }
 

@@ -2,6 +2,7 @@
 #include "tpu/sharding/gspmd.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tpu/support/diagnostics.h"
 
@@ -67,6 +68,111 @@ bool stepsOfList(llvm::ArrayRef<int64_t> ids, llvm::SmallVectorImpl<std::pair<in
   return true;
 }
 
+using Steps = llvm::SmallVector<std::pair<int64_t, int64_t>, 4>;
+
+int64_t productOf(llvm::ArrayRef<int64_t> list) {
+  int64_t n = 1;
+  for (int64_t v : list) {
+    if (v <= 0 || __builtin_mul_overflow(n, v, &n) || n > int64_t{1} << 32) return -1;
+  }
+  return n;
+}
+
+/// What stands between the braces, taken apart: tiles, devices, subgroups, group.
+struct Text {
+  Ints tiles, iota, perm, ids;
+  llvm::SmallVector<llvm::StringRef, 2> subgroups;
+  int64_t devices = 0;  // 0: names no tiles
+};
+
+/// Null where understood, otherwise why not.
+const char* readTiles(llvm::StringRef& s, Text& out) {
+  if (!readInts(s, '[', ']', out.tiles)) return "expected tile counts in brackets";
+  out.devices = productOf(out.tiles);
+  if (out.devices < 1) return "expected positive tile counts";
+  s = s.ltrim();
+  if (s.consume_front("<=")) {
+    if (!readInts(s, '[', ']', out.iota)) return "expected an iota shape";
+    if (s.consume_front("T") && !readInts(s, '(', ')', out.perm)) return "expected a permutation";
+    if (out.perm.empty()) {
+      for (size_t i = 0; i < out.iota.size(); ++i) out.perm.push_back(static_cast<int64_t>(i));
+    }
+    Ints sorted = out.perm;
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      if (sorted[i] != static_cast<int64_t>(i)) return "the permutation does not suit the iota shape";
+    }
+    if (sorted.size() != out.iota.size()) return "the permutation does not suit the iota shape";
+    if (productOf(out.iota) != out.devices) return "the iota has another number of devices than the tiles";
+  } else {
+    for (int64_t v; !s.ltrim(" ,").consumeInteger(10, v);) {
+      s = s.ltrim(" ,");
+      s.consumeInteger(10, v);
+      out.ids.push_back(v);
+    }
+    if (static_cast<int64_t>(out.ids.size()) != out.devices) return "the list has another number of devices than the tiles";
+    std::vector<bool> seen(out.devices, false);
+    for (int64_t v : out.ids) {
+      if (v < 0 || v >= out.devices || seen[v]) return "the device list is no permutation";
+      seen[v] = true;
+    }
+  }
+  s = s.ltrim(" ,");
+  if (s.consume_front("last_tile_dim_replicate")) {
+    out.subgroups.push_back("replicated");
+  } else if (s.consume_front("last_tile_dims=")) {
+    if (!s.consume_front("{") || !s.contains('}')) return "expected subgroup types in braces";
+    s.take_until([](char c) { return c == '}'; }).split(out.subgroups, ',', -1, false);
+    s = s.drop_until([](char c) { return c == '}'; }).drop_front();
+    for (llvm::StringRef& t : out.subgroups) {
+      t = t.trim();
+      if (t != "manual" && t != "replicated" && t != "unreduced") return "this type of subgroup is not known";
+    }
+  }
+  if (out.subgroups.size() > out.tiles.size()) return "more subgroups than tile counts";
+  return nullptr;
+}
+
+/// The devices one by one, in the order of tiles.
+Ints devicesOf(const Text& t) {
+  if (t.iota.empty()) return t.ids;
+  Ints out;
+  for (int64_t i = 0; i < t.devices; ++i) {
+    int64_t rest = i, id = 0;
+    Ints at(t.iota.size(), 0);
+    for (size_t k = t.perm.size(); k-- > 0;) {
+      at[t.perm[k]] = rest % t.iota[t.perm[k]];
+      rest /= t.iota[t.perm[k]];
+    }
+    for (size_t k = 0; k < at.size(); ++k) id = id * t.iota[k] + at[k];
+    out.push_back(id);
+  }
+  return out;
+}
+
+/// Steps minor to major over positions of the mesh. The order inside of a last group that replicates means nothing.
+bool stepsOf(const Mesh& mesh, const Text& t, Steps& steps) {
+  if (!t.iota.empty() && mesh.device_ids.empty()) {
+    for (size_t k = t.perm.size(); k-- > 0;) {
+      int64_t stride = 1;
+      for (size_t i = t.perm[k] + 1; i < t.iota.size(); ++i) stride *= t.iota[i];
+      steps.push_back({stride, t.iota[t.perm[k]]});
+    }
+    return true;
+  }
+  Ints at = devicesOf(t);
+  if (!mesh.device_ids.empty()) {
+    std::vector<int64_t> position(at.size(), 0);
+    for (size_t i = 0; i < mesh.device_ids.size(); ++i) position[mesh.device_ids[i]] = static_cast<int64_t>(i);
+    for (int64_t& v : at) v = position[v];
+  }
+  if (at.size() == 1 || stepsOfList(at, steps)) return true;
+  if (t.subgroups.empty() || t.subgroups.back() != "replicated") return false;
+  for (size_t i = 0, n = static_cast<size_t>(t.tiles.back()); i < at.size(); i += n) std::sort(at.begin() + i, at.begin() + i + n);
+  steps.clear();
+  return stepsOfList(at, steps);
+}
+
 }  // namespace
 
 int64_t gspmdDevices(llvm::StringRef text) {
@@ -102,106 +208,125 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
   llvm::StringRef s = text.trim();
   if (!s.consume_front("{") || !s.consume_back("}")) return refuse("expected braces");
   s = s.trim();
-  if (s == "replicated") return out;
-  if (s == "manual") {
+  Text tiles;
+  if (s.consume_front("replicated")) {
+  } else if (s.consume_front("manual")) {
     out.kind = GspmdKind::kManual;
-    return out;
-  }
-  if (s == "unknown") {
+  } else if (s.consume_front("unknown")) {
     out.kind = GspmdKind::kUnknown;
-    return out;
-  }
-  if (s.starts_with("maximal")) {
+  } else if (s.consume_front("maximal")) {
     out.kind = GspmdKind::kMaximal;
-    return out;
-  }
-  if (!s.consume_front("devices=")) return refuse("this form is not known");
-  Ints tiles;
-  if (!readInts(s, '[', ']', tiles)) return refuse("expected tile counts in brackets");
-  int64_t total = 1;
-  for (int64_t t : tiles) total *= t;
-  if (total != mesh.numDevices())
-    return refuse("the mesh has " + llvm::Twine(mesh.numDevices()) + " devices");
-
-  Axes order;  // all axes, major to minor, in the order in which tiles are counted
-  if (s.consume_front("<=")) {
-    Ints shape, perm;
-    if (!readInts(s, '[', ']', shape)) return refuse("expected an iota shape");
-    if (s.consume_front("T") && !readInts(s, '(', ')', perm)) return refuse("expected a permutation");
-    if (perm.empty()) {
-      for (size_t i = 0; i < shape.size(); ++i) perm.push_back(static_cast<int64_t>(i));
-    }
-    for (int64_t p : perm) {
-      if (p < 0 || p >= static_cast<int64_t>(shape.size()))
-        return refuse("the permutation does not suit the iota shape");
-      int64_t stride = 1;
-      for (size_t i = p + 1; i < shape.size(); ++i) stride *= shape[i];
-      Axes part;
-      if (!axesOfStride(mesh, stride, shape[p], part)) return refuse("the tiles cut the mesh axes unevenly");
-      append(order, part);
-    }
+    s = s.ltrim();
+    s.consume_front("device=");
+    if (s.consumeInteger(10, out.device) || out.device < 0) return refuse("expected the number of a device");
+  } else if (s.consume_front("devices=")) {
+    out.kind = GspmdKind::kTiled;
+    if (const char* why = readTiles(s, tiles)) return refuse(why);
+    if (tiles.devices != mesh.numDevices())
+      return refuse(llvm::Twine(tiles.devices) + " devices, the mesh has " + llvm::Twine(mesh.numDevices()));
   } else {
-    Ints ids;
-    while (!s.ltrim(" ,").empty()) {
-      int64_t v;
-      s = s.ltrim(" ,");
-      if (s.consumeInteger(10, v)) break;
-      ids.push_back(v);
-    }
-    llvm::SmallVector<std::pair<int64_t, int64_t>, 4> steps;
-    if (static_cast<int64_t>(ids.size()) != total || (total > 1 && !stepsOfList(ids, steps))) {
-      return refuse("this device list is no iota of any shape");
-    }
-    for (size_t k = steps.size(); k-- > 0;) {
-      Axes part;
-      if (!axesOfStride(mesh, steps[k].first, steps[k].second, part))
-        return refuse("the tiles cut the mesh axes unevenly");
-      append(order, part);
-    }
+    return refuse("this form is not known");
   }
-  // Trailing tile dims that are not tensor dims.
-  size_t subgroup = 0;
-  bool manual_group = false;
-  s = s.trim();
-  if (s.consume_front("last_tile_dim_replicate")) {
-    subgroup = 1;
-  } else if (s.consume_front("last_tile_dims=")) {
-    if (!s.consume_front("{") || !s.contains('}')) return refuse("expected subgroup types in braces");
-    llvm::SmallVector<llvm::StringRef, 2> types;
-    s.take_until([](char c) { return c == '}'; }).split(types, ',');
-    subgroup = types.size();
-    for (llvm::StringRef t : types) manual_group |= t.trim() == "manual";
-    if (manual_group && types.size() > 1) return refuse("mixed subgroups are not converted");
-    s = s.drop_until([](char c) { return c == '}'; }).drop_front();
+  s = s.ltrim(" ,");
+  if (s.consume_front("shard_as") || s.starts_with("shard_like")) {
+    out.like = s.consume_front("shard_like");
+    s = s.ltrim();
+    if (s.consumeInteger(10, out.group) || out.group < 0) return refuse("expected the number of a group");
+    s = s.ltrim(" ,");
   }
+  if (s.starts_with("metadata=")) s = "";
   if (!s.trim().empty()) return refuse("'" + s.trim() + "' is not converted");
-  out.kind = GspmdKind::kTiled;
-  for (size_t i = 0; i < tiles.size(); ++i) {
+  if (out.kind != GspmdKind::kTiled) return out;
+
+  Steps steps;
+  if (!stepsOf(mesh, tiles, steps)) return refuse("this device list is no iota of any shape over the program's order of devices");
+  Axes order;  // all axes, major to minor, in the order in which tiles are counted
+  for (size_t k = steps.size(); k-- > 0;) {
+    Axes part;
+    if (!axesOfStride(mesh, steps[k].first, steps[k].second, part)) return refuse("the tiles cut the mesh axes unevenly");
+    append(order, part);
+  }
+  size_t dims = tiles.tiles.size() - tiles.subgroups.size();
+  for (size_t i = 0; i < tiles.tiles.size(); ++i) {
     Axes taken, rest;
-    if (!takeProduct(order, tiles[i], taken, rest)) return refuse("the tiles cut the mesh axes unevenly");
+    if (!takeProduct(order, tiles.tiles[i], taken, rest)) return refuse("the tiles cut the mesh axes unevenly");
     order = rest;
-    if (i + subgroup < tiles.size()) {
+    if (i < dims) {
       out.dims.push_back(taken);
-    } else if (manual_group) {
+    } else if (tiles.subgroups[i - dims] == "manual") {
       append(out.manual, taken);
+    } else if (tiles.subgroups[i - dims] == "unreduced") {
+      append(out.unreduced, taken);
     }
+  }
+  bool whole = llvm::all_of(out.dims, [](const Axes& d) { return d.empty(); });
+  if (whole && out.manual.empty() && out.unreduced.empty()) {  // only ever cut into one
+    out.kind = GspmdKind::kReplicated;
+    out.dims.clear();
   }
   return out;
 }
 
-std::string printGspmd(const Mesh& mesh, llvm::ArrayRef<Axes> dims) {
-  llvm::SmallVector<Axes, 6> lists(dims.begin(), dims.end());
-  Axes used;
-  for (const Axes& d : dims) used.append(d.begin(), d.end());
-  if (used.empty()) return "{replicated}";
-  lists.push_back(unused(mesh, used));
-  llvm::SmallVector<int64_t, 6> tiles;
-  for (const Axes& d : lists) tiles.push_back(product(d));
-  splitToAtoms(lists);
-  // Atoms in the order of tiles, and their places in the order of the mesh.
-  Axes tiled, order;
-  for (const Axes& d : lists) tiled.append(d.begin(), d.end());
-  order = tiled;
+Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
+  std::map<std::string, bool> seen;
+  llvm::SmallVector<llvm::StringRef, 8> distinct;
+  Mesh mesh;
+  mesh.name = "mesh";
+  mesh.axes.push_back({"device", 1});
+  for (llvm::StringRef text : texts) {
+    for (llvm::StringRef one : splitTuple(text)) {
+      if (!seen.try_emplace(one.str(), true).second) continue;
+      distinct.push_back(one);
+      mesh.axes[0].size = std::max(mesh.axes[0].size, gspmdDevices(one));
+    }
+  }
+  // The order of devices: that of the first list that is no iota.
+  for (llvm::StringRef text : distinct) {
+    llvm::StringRef s = text.drop_front(std::min(text.size(), text.find("devices=")));
+    Text t;
+    Steps steps;
+    if (!s.consume_front("devices=") || readTiles(s, t) || t.devices != mesh.axes[0].size || stepsOf(mesh, t, steps)) continue;
+    mesh.device_ids.assign(t.ids.begin(), t.ids.end());
+    break;
+  }
+  // Where they cut, from the major side.
+  std::map<int64_t, bool> cuts{{1, true}, {mesh.axes[0].size, true}};
+  for (llvm::StringRef text : distinct) {
+    auto g = parseGspmd(mesh, text, "");
+    if (!g) {
+      llvm::consumeError(g.takeError());
+      continue;
+    }
+    llvm::SmallVector<Axes, 6> lists(g->dims.begin(), g->dims.end());
+    lists.push_back(g->manual);
+    lists.push_back(g->unreduced);
+    for (const Axes& list : lists) {
+      for (const AxisRef& a : list) cuts[a.pre] = cuts[a.pre * a.size] = true;
+    }
+  }
+  std::vector<hlo::MeshAxis> axes;
+  int64_t last = 1;
+  for (const auto& [cut, _] : cuts) {
+    if (cut == last) continue;
+    if (cut % last != 0) return mesh;
+    axes.push_back({"d" + std::to_string(axes.size()), cut / last});
+    last = cut;
+  }
+  if (axes.size() > 1) mesh.axes.assign(axes.begin(), axes.end());
+  return mesh;
+}
+
+namespace {
+
+std::string joined(llvm::ArrayRef<int64_t> list) {
+  std::string out;
+  for (int64_t v : list) out += (out.empty() ? "" : ",") + std::to_string(v);
+  return out;
+}
+
+/// "<=[4,2]T(1,0)": lists of atoms as they follow each other, against the order of the mesh.
+std::string iotaOf(const Axes& tiled) {
+  Axes order = tiled;
   std::sort(order.begin(), order.end(), [](const AxisRef& a, const AxisRef& b) {
     return a.axis != b.axis ? a.axis < b.axis : a.pre < b.pre;
   });
@@ -218,21 +343,79 @@ std::string printGspmd(const Mesh& mesh, llvm::ArrayRef<Axes> dims) {
   }
   auto sorted = runs;
   std::sort(sorted.begin(), sorted.end());
-  auto list = [](auto&& values, auto&& text) {
-    std::string out;
-    for (const auto& v : values) out += (out.empty() ? "" : ",") + text(v);
-    return out;
-  };
-  bool replicated = tiles.back() > 1;
-  if (!replicated) tiles.pop_back();
-  std::string out = "{devices=[" + list(tiles, [](int64_t t) { return std::to_string(t); }) + "]<=[" +
-                    list(sorted, [](const auto& r) { return std::to_string(r.second); }) + "]";
-  if (runs.size() > 1) {
-    out += "T(" + list(runs, [&](const auto& r) {
-      return std::to_string(std::find(sorted.begin(), sorted.end(), r) - sorted.begin());
-    }) + ")";
+  Ints shape, perm;
+  for (const auto& r : sorted) shape.push_back(r.second);
+  for (const auto& r : runs) perm.push_back(std::find(sorted.begin(), sorted.end(), r) - sorted.begin());
+  if (shape.empty()) shape.push_back(1);
+  return "<=[" + joined(shape) + "]" + (runs.size() > 1 ? "T(" + joined(perm) + ")" : "");
+}
+
+/// The devices in the order of tiles, by the mesh's own order.
+std::string listOf(const Mesh& mesh, const Axes& tiled) {
+  Ints ids;
+  for (int64_t i = 0; i < mesh.numDevices(); ++i) {
+    int64_t rest = i, position = 0;
+    for (size_t k = tiled.size(); k-- > 0;) {
+      position += rest % tiled[k].size * stride(mesh, tiled[k]);
+      rest /= tiled[k].size;
+    }
+    ids.push_back(mesh.device_ids[position]);
   }
-  return out + (replicated ? " last_tile_dim_replicate}" : "}");
+  return joined(ids);
+}
+
+std::string tilesText(const Mesh& mesh, const Gspmd& g) {
+  llvm::SmallVector<Axes, 6> lists(g.dims.begin(), g.dims.end());
+  Axes used;
+  std::string subgroups;
+  auto subgroup = [&](const Axes& axes, const char* name) {
+    if (axes.empty()) return;
+    lists.push_back(axes);
+    subgroups += (subgroups.empty() ? "" : ", ") + std::string(name);
+  };
+  subgroup(g.manual, "manual");
+  subgroup(g.unreduced, "unreduced");
+  for (const Axes& d : lists) used.append(d.begin(), d.end());
+  bool plain = subgroups.empty();
+  subgroup(unused(mesh, used), "replicated");
+  if (used.empty()) return "replicated";
+  Ints tiles;
+  for (const Axes& d : lists) tiles.push_back(product(d));
+  splitToAtoms(lists);
+  Axes tiled;
+  for (const Axes& d : lists) {
+    for (const AxisRef& a : d) {
+      if (a.size > 1) tiled.push_back(a);
+    }
+  }
+  std::string out = "devices=[" + joined(tiles) + "]" + (mesh.device_ids.empty() ? iotaOf(tiled) : listOf(mesh, tiled));
+  if (subgroups.empty()) return out;
+  return out + (plain ? " last_tile_dim_replicate" : " last_tile_dims={" + subgroups + "}");
+}
+
+}  // namespace
+
+std::string printGspmd(const Mesh& mesh, const Gspmd& g) {
+  std::string out = "{";
+  switch (g.kind) {
+    case GspmdKind::kReplicated:
+      out += "replicated";
+      break;
+    case GspmdKind::kTiled:
+      out += tilesText(mesh, g);
+      break;
+    case GspmdKind::kManual:
+      out += "manual";
+      break;
+    case GspmdKind::kMaximal:
+      out += "maximal device=" + std::to_string(g.device);
+      break;
+    case GspmdKind::kUnknown:
+      out += "unknown";
+      break;
+  }
+  if (g.group >= 0) out += (g.like ? " shard_like " : " shard_as ") + std::to_string(g.group);
+  return out + "}";
 }
 
 }  // namespace tpu::sharding

@@ -1,6 +1,7 @@
-// GSPMD's tile assignments, converted to mesh axes at the edge: {replicated}, {maximal device=0}, {manual},
-// {devices=[4,1,2]<=[8] last_tile_dim_replicate}, {devices=[2,4]<=[4,2]T(1,0)}, {devices=[2,1]0,1} where the
-// list is an iota in disguise.
+// GSPMD's shardings, converted to mesh axes at the edge and back: {replicated}, {maximal device=0}, {manual}, {unknown},
+// {devices=[4,1,2]<=[8] last_tile_dim_replicate}, {devices=[2,4]<=[4,2]T(1,0)}, {devices=[2,1]0,1}, subgroups
+// last_tile_dims={manual, replicated}, shard_as and shard_like groups, tuples. A tile assignment names devices; where its
+// list is no iota of any shape, it is one over the mesh's own order of devices (Mesh::device_ids).
 #pragma once
 #include <string>
 
@@ -15,13 +16,21 @@ enum class GspmdKind : uint8_t { kReplicated, kTiled, kManual, kMaximal, kUnknow
 struct Gspmd {
   GspmdKind kind = GspmdKind::kReplicated;
   llvm::SmallVector<Axes, 4> dims;  // kTiled: one list per tensor dimension
-  Axes manual;                      // axes of a manual subgroup
+  Axes manual, unreduced;           // axes of subgroups; all that is left replicates
+  int64_t device = 0;               // kMaximal
+  int64_t group = -1;               // shard_as or shard_like with others of this number
+  bool like = false;                // shard_like: at least as the others
+  friend bool operator==(const Gspmd&, const Gspmd&) = default;
 };
 
 /// Converts one string (not a tuple). Refused at `where`: forms that no axis list of `mesh` expresses.
 llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where);
-/// The string of a tiling, in the iota form: what parseGspmd reads back to the same lists.
-std::string printGspmd(const Mesh& mesh, llvm::ArrayRef<Axes> dims);
+/// In the iota form, or as a list of devices where the mesh has an order of its own: what parseGspmd reads back to
+/// the same.
+std::string printGspmd(const Mesh& mesh, const Gspmd& sharding);
+/// A mesh over which all strings (tuples split) that name most devices can be said: axes cut where they cut, in the
+/// device order of the first list that is no iota. One axis "device" where they do not cut at all, or not alike.
+Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts);
 /// Number of devices that a string names; 0 for replicated and the like.
 int64_t gspmdDevices(llvm::StringRef text);
 /// The elements of a tuple sharding {{...}, {...}}; the string itself where it is none.

@@ -195,8 +195,11 @@ bool Build::entry() {
   for (size_t k = 0; k < results.size(); ++k) {
     hlo::Port port;
     if (!shardings[k].empty()) port.attrs = "mhlo.sharding = \"" + shardings[k].str() + "\"";
-    if (const auto asked = result_shardings_.find(results[k].v); asked != result_shardings_.end()) port.sharding = asked->second;
-    if (port.sharding.valid()) port.attrs.clear();
+    if (const auto asked = result_shardings_.find(results[k].v); asked != result_shardings_.end()) {
+      port.sharding = asked->second;
+      port.attrs.clear();
+      results[k] = m.op(m.value(results[k]).def).operands[0];  // what carried the request has done its work
+    }
     m.funcs[func.v].result_types.push_back(m.value(results[k]).type);
     m.funcs[func.v].result_ports.push_back(std::move(port));
   }
