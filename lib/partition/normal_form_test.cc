@@ -30,16 +30,35 @@ class NormalForm {
  public:
   explicit NormalForm(const hlo::Module& m) : m_(m), key_(m.numValues()) {}
 
-  std::string run() {
+  std::string ports() const {
     const hlo::Func& entry = m_.func(m_.entry);
     const auto& args = m_.region(entry.body).args;
-    std::string head;
-    for (size_t i = 0; i < args.size(); ++i) {
-      define(args[i], "argument" + std::to_string(i));
-      head += "argument " + std::to_string(i) + ' ' + port(entry.arg_ports[i], m_.value(args[i]).type);
-    }
+    std::string out;
+    for (size_t i = 0; i < args.size(); ++i)
+      out += "argument " + std::to_string(i) + ' ' + port(entry.arg_ports[i], m_.value(args[i]).type);
     for (size_t i = 0; i < entry.result_types.size(); ++i)
-      head += "result " + std::to_string(i) + ' ' + port(entry.result_ports[i], entry.result_types[i]);
+      out += "result " + std::to_string(i) + ' ' + port(entry.result_ports[i], entry.result_types[i]);
+    return out;
+  }
+
+  std::string collectives() const {
+    std::vector<std::string> lines;
+    hlo::walk(m_, [&](OpId id) {
+      const hlo::Op& op = m_.op(id);
+      if (!hlo::hasTrait(op.opcode, hlo::kCollective)) return;
+      const hlo::Type& t = m_.typeOf(op.results[0]);
+      const hlo::Attr* a = m_.findAttr(id, AttrKey::axes);
+      lines.push_back(hlo::opInfo(op.opcode).mnemonic.str() + ' ' + (a ? axes(m_.meshes[a->mesh.v], a->axes) : "") + ' ' +
+                      std::to_string(elementBits(t.element)) + ' ' + std::to_string(t.numElements()));
+    });
+    std::sort(lines.begin(), lines.end());
+    return llvm::join(lines, "\n");
+  }
+
+  std::string run() {
+    const hlo::Func& entry = m_.func(m_.entry);
+    for (auto [i, v] : llvm::enumerate(m_.region(entry.body).args)) define(v, "argument" + std::to_string(i));
+    std::string head = ports();
     std::string tail = "return";
     for (ValueId v : m_.op(m_.region(entry.body).ops.back()).operands) tail += ' ' + of(v);
     std::string out = head;
@@ -226,6 +245,11 @@ bool plainSharding(const hlo::Module& m, hlo::ShardingId id, bool port) {
 }  // namespace
 
 std::string normalForm(const hlo::Module& m) { return NormalForm(m).run(); }
+
+std::string communicationForm(const hlo::Module& m) {
+  NormalForm form(m);
+  return form.ports() + form.collectives();
+}
 
 bool respellAsGspmd(hlo::Module& m) {
   if (m.meshes.size() != 1) return false;
