@@ -33,6 +33,7 @@ llvm::Error fill(tpu::Tool& tool, tpu::partition::PartitionRun& run) {
   run.options.target = tool.get("target").str();
   run.passes = tool.passOptions();
   run.check = tool.has("check");
+  run.find_removals = tool.has("explain");
   llvm::StringRef explain = tool.get("explain");
   if (tool.has("explain") && explain != "text" && explain != "json") run.explain = explain.str();
   for (const std::string& text : tool.all("sharding")) {

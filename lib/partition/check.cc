@@ -7,6 +7,7 @@
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/axes.h"
 #include "tpu/sharding/text.h"
+#include "tpu/support/units.h"
 
 namespace tpu::partition {
 
@@ -43,7 +44,7 @@ class Checker {
  private:
   struct Guard {
     OpId op;
-    int64_t branch = 0;
+    int64_t branch = 0;  // of a loop: nothing
   };
 
   uint64_t bits(llvm::ArrayRef<hlo::AxisRef> axes) const {
@@ -121,7 +122,7 @@ class Checker {
       if (uint64_t bad = control & group) {
         report(Code::kDivergentCollective, id,
                hlo::opInfo(op.opcode).mnemonic + " over " + names(group) +
-                   " under a condition that differs along " + names(bad) + who(id, group),
+                   " under a condition that differs along " + names(bad) + who(id, group, bad),
                ExitStatus::kHangs);
       }
       reducer(id);
@@ -164,26 +165,88 @@ class Checker {
            ExitStatus::kRefused);
   }
 
-  /// Two devices of a group that a branch sends different ways, where the branch follows from the device's number.
-  std::string who(OpId collective, uint64_t group) const {
+  /// Two devices of a group that a branch sends different ways or a loop holds differently long, where that follows
+  /// from the device's number; else two whose data decide.
+  std::string who(OpId collective, uint64_t group, uint64_t bad) const {
     for (size_t g = guards_.size(); g-- > 0;) {
       const Guard& guard = guards_[g];
+      bool loop = m_.op(guard.op).opcode == Opcode::while_;
       std::vector<int64_t> way(devices_);
       bool known = true;
       for (int64_t d = 0; known && d < devices_; ++d) {
-        auto v = valueOn(m_.op(guard.op).operands[0], d, 0);
+        auto v = loop ? tripsOn(guard.op, d) : valueOn(m_.op(guard.op).operands[0], d, 0);
         known = v.has_value();
-        if (known) way[d] = branchOf(guard.op, *v);
+        if (known) way[d] = loop ? *v : branchOf(guard.op, *v);
       }
       if (!known) continue;
       for (int64_t a = 0; a < devices_; ++a) {
         for (int64_t b = 0; b < devices_; ++b) {
-          if (way[a] != guard.branch || way[b] == way[a] || !sameGroup(a, b, group)) continue;
+          if (way[b] == way[a] || !sameGroup(a, b, group)) continue;
+          if (loop)
+            return ": device " + std::to_string(a) + " makes " + plural(way[a], "trip") + " of the loop at " +
+                   m_.loc(m_.op(guard.op).loc).str() + ", device " + std::to_string(b) + " makes " + std::to_string(way[b]);
+          if (way[a] != guard.branch) continue;
           return ": device " + std::to_string(a) + " meets it, device " + std::to_string(b) + " " + instead(collective, guard, way[b]);
         }
       }
     }
+    for (int64_t d = 1; d < devices_; ++d) {
+      if (!sameGroup(0, d, group & bad)) continue;
+      return ": devices 0 and " + std::to_string(d) + " may decide differently at " +
+             (guards_.empty() ? "the condition" : m_.loc(m_.op(guards_.back().op).loc).str());
+    }
     return "";
+  }
+
+  /// Trips of a loop that counts one value up or down to a bound, both following from the device's number.
+  std::optional<int64_t> tripsOn(OpId loop, int64_t device) const {
+    const hlo::Op& op = m_.op(loop);
+    const hlo::Region &cond = m_.region(op.regions[0]), &body = m_.region(op.regions[1]);
+    OpId test = m_.value(m_.op(cond.ops.back()).operands[0]).def;
+    if (!test || m_.op(test).opcode != Opcode::compare) return std::nullopt;
+    const hlo::Op& ret = m_.op(body.ops.back());
+    struct Side {
+      int64_t now = 0, step = 0;
+    };
+    auto side = [&](ValueId v) -> std::optional<Side> {
+      size_t i = llvm::find(cond.args, v) - cond.args.begin();
+      auto start = valueOn(i < cond.args.size() ? op.operands[i] : v, device, 0);
+      if (!start) return std::nullopt;
+      if (i == cond.args.size() || ret.operands[i] == body.args[i]) return Side{*start, 0};
+      OpId next = m_.value(ret.operands[i]).def;
+      if (!next || (m_.op(next).opcode != Opcode::add && m_.op(next).opcode != Opcode::subtract)) return std::nullopt;
+      bool plus = m_.op(next).opcode == Opcode::add, first = m_.op(next).operands[0] == body.args[i];
+      if (!first && !(plus && m_.op(next).operands[1] == body.args[i])) return std::nullopt;
+      auto by = valueOn(m_.op(next).operands[first ? 1 : 0], device, 0);
+      if (!by) return std::nullopt;
+      return Side{*start, plus ? *by : -*by};
+    };
+    auto a = side(m_.op(test).operands[0]), b = side(m_.op(test).operands[1]);
+    if (!a || !b) return std::nullopt;
+    for (int64_t trips = 0; trips < 1 << 16; ++trips) {
+      if (!compares(test, a->now, b->now)) return trips;
+      a->now += a->step;
+      b->now += b->step;
+    }
+    return std::nullopt;
+  }
+
+  bool compares(OpId id, int64_t a, int64_t b) const {
+    switch (static_cast<hlo::Comparison>(m_.getInt(id, AttrKey::comparison_direction))) {
+      case hlo::Comparison::kEq:
+        return a == b;
+      case hlo::Comparison::kNe:
+        return a != b;
+      case hlo::Comparison::kLt:
+        return a < b;
+      case hlo::Comparison::kLe:
+        return a <= b;
+      case hlo::Comparison::kGt:
+        return a > b;
+      case hlo::Comparison::kGe:
+        return a >= b;
+    }
+    return false;
   }
 
   int64_t branchOf(OpId op, int64_t value) const {
@@ -240,21 +303,11 @@ class Checker {
       case Opcode::remainder:
         return *b == 0 ? std::nullopt : std::optional<int64_t>(*a % *b);
       case Opcode::compare:
-        switch (static_cast<hlo::Comparison>(m_.getInt(def, AttrKey::comparison_direction))) {
-          case hlo::Comparison::kEq:
-            return *a == *b;
-          case hlo::Comparison::kNe:
-            return *a != *b;
-          case hlo::Comparison::kLt:
-            return *a < *b;
-          case hlo::Comparison::kLe:
-            return *a <= *b;
-          case hlo::Comparison::kGt:
-            return *a > *b;
-          case hlo::Comparison::kGe:
-            return *a >= *b;
-        }
-        return std::nullopt;
+        return compares(def, *a, *b);
+      case Opcode::minimum:
+        return std::min(*a, *b);
+      case Opcode::maximum:
+        return std::max(*a, *b);
       default:
         return std::nullopt;
     }
@@ -307,6 +360,7 @@ class Checker {
     // Fixed point: what varies only grows. Findings of the trial rounds are dropped.
     uint64_t pred = 0;
     size_t before = found_.size();
+    guards_.push_back({id});
     for (bool again = true; again;) {
       again = false;
       found_.resize(before);
@@ -323,6 +377,7 @@ class Checker {
         carried[i] = next;
       }
     }
+    guards_.pop_back();
     for (size_t i = 0; i < n; ++i) varies_[op.results[i].v] = carried[i];
   }
 

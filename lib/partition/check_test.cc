@@ -139,6 +139,71 @@ TEST(Check, SwappedOrderOnTwoDevices) {
   EXPECT_NE(found[0].text.find("device 0 meets it, device 1 meets collective_permute"), std::string::npos) << found[0].text;
 }
 
+/// i = 0; while (i < bound) { x = all_reduce(x) along y; i = i + 1 }; `bound` defines %n.
+std::string loop(const std::string& bound) {
+  return bound +
+         "      %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+         "      %w:3 = stablehlo.while(%i = %zero, %x = %arg1, %end = %n) : tensor<i32>, tensor<2xf32>, tensor<i32>\n"
+         "       cond {\n        %t = stablehlo.compare LT, %i, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+         "        stablehlo.return %t : tensor<i1>\n      } do {\n" +
+         allReduce("%q", "%x", "[[0, 1], [2, 3]]", "2x2") +
+         "        %one = stablehlo.constant dense<1> : tensor<i32>\n        %j = stablehlo.add %i, %one : tensor<i32>\n"
+         "        stablehlo.return %j, %q, %end : tensor<i32>, tensor<2xf32>, tensor<i32>\n      }\n"
+         "      %r = stablehlo.add %w#1, %w#1 : tensor<2xf32>\n";
+}
+
+std::string byDevice(const std::string& op) {
+  return "      %pid = stablehlo.partition_id : tensor<ui32>\n      %two = stablehlo.constant dense<2> : tensor<ui32>\n"
+         "      %d = stablehlo." + op + " %pid, %two : tensor<ui32>\n"
+         "      %k = stablehlo.convert %d : (tensor<ui32>) -> tensor<i32>\n"
+         "      %three = stablehlo.constant dense<3> : tensor<i32>\n      %n = stablehlo.add %k, %three : tensor<i32>\n";
+}
+
+TEST(Check, LoopsWhoseTripsDifferInsideAGroup) {
+  auto found = check(loop(byDevice("remainder")));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::kDivergentCollective);
+  EXPECT_EQ(found[0].exit, ExitStatus::kHangs);
+  EXPECT_NE(found[0].text.find("all_reduce over y"), std::string::npos) << found[0].text;
+  EXPECT_NE(found[0].text.find("device 0 makes 3 trips of the loop at t.mlir:"), std::string::npos) << found[0].text;
+  EXPECT_NE(found[0].text.find("device 1 makes 4"), std::string::npos) << found[0].text;
+  EXPECT_NE(found[0].loc, "");
+  // Trips that differ along x only: both devices of a group make the same.
+  EXPECT_TRUE(check(loop(byDevice("divide"))).empty());
+}
+
+TEST(Check, PredicatesThatFollowFromShardedData) {
+  std::string decide =
+      "      %first = stablehlo.slice %arg1 [0:1] : (tensor<2xf32>) -> tensor<1xf32>\n"
+      "      %v = stablehlo.reshape %first : (tensor<1xf32>) -> tensor<f32>\n";
+  std::string to_int = "      %n = stablehlo.convert %u : (tensor<f32>) -> tensor<i32>\n";
+  auto named = [](std::string text, const std::string& from, const std::string& to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+    return text;
+  };
+  auto found = check(loop(decide + named(to_int, "%u", "%v")));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].code, Code::kDivergentCollective);
+  EXPECT_NE(found[0].text.find("devices 0 and 1 may decide differently at t.mlir:"), std::string::npos) << found[0].text;
+  // What all devices have summed is the same on all.
+  std::string sum = named(named(allReduce("%u", "%v", "[[0, 1, 2, 3]]", "1x4"), "tensor<2xf32>", "tensor<f32>"), "%s", "%sum");
+  EXPECT_TRUE(check(loop(decide + sum + to_int)).empty());
+}
+
+TEST(Check, BodiesWhoseCollectivesDifferByDevice) {
+  // One body for all devices: half of them sum along y, the others along x.
+  auto found = check(
+      "      %pid = stablehlo.partition_id : tensor<ui32>\n      %two = stablehlo.constant dense<2> : tensor<ui32>\n"
+      "      %d = stablehlo.remainder %pid, %two : tensor<ui32>\n      %i = stablehlo.convert %d : (tensor<ui32>) -> "
+      "tensor<i32>\n      %r = \"stablehlo.case\"(%i) ({\n" +
+      allReduce("%q", "%arg1", "[[0, 1], [2, 3]]", "2x2") + "        stablehlo.return %q : tensor<2xf32>\n      }, {\n" +
+      allReduce("%v", "%arg1", "[[0, 2], [1, 3]]", "2x2") +
+      "        stablehlo.return %v : tensor<2xf32>\n      }) : (tensor<i32>) -> tensor<2xf32>\n");
+  ASSERT_EQ(found.size(), 1u);  // the sum along x is met by both devices of its groups
+  EXPECT_EQ(found[0].code, Code::kDivergentCollective);
+  EXPECT_NE(found[0].text.find("device 0 meets it, device 1 meets all_reduce at"), std::string::npos) << found[0].text;
+}
+
 TEST(Check, PartsJoinedByAnotherOperation) {
   Collected sink;
   auto m = frontend::readProgram(R"(module @m {

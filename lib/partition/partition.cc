@@ -64,6 +64,7 @@ llvm::Error inlinePass(State& s) {
 }
 
 llvm::Error propagatePass(State& s) {
+  if (s.keep_requests && sharded(s)) s.requested = std::make_unique<hlo::Module>(s.module.clone());
   return sharded(s) ? propagateShardings(s.module, s.ctx) : llvm::Error::success();
 }
 llvm::Error reshardPass(State& s) {

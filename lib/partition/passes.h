@@ -12,6 +12,8 @@ struct State {
   PartitionOptions options;
   Context ctx;
   target::Target target;
+  bool keep_requests = false;               // for findRemovals
+  std::unique_ptr<hlo::Module> requested;   // the program before propagation, where kept
   double unpartitioned_ops = 0;         // contraction work of the program as written
   std::string input_bytes, input_name;  // read by the first pass unless empty
 };

@@ -27,6 +27,8 @@ struct CollectiveRecord {
   int64_t group_size = 1;
   double time_ns = 0;  // all trips, at sustained link rates, alone on the wires
   const hlo::Why* why = nullptr;
+  std::string remove_by;  // found by trying (what_if.h); empty: why's own
+  llvm::StringRef removal() const { return !remove_by.empty() || !why ? llvm::StringRef(remove_by) : llvm::StringRef(why->remove_by); }
 };
 
 struct PartitionReport {

@@ -41,7 +41,7 @@ void writeRecord(const hlo::Module& m, const CollectiveRecord& r, llvm::raw_ostr
   orNull(w, "before", why.before);
   orNull(w, "after", why.after);
   orNull(w, "reason", why.reason);
-  orNull(w, "remove_by", why.remove_by);
+  orNull(w, "remove_by", r.removal().str());
   w.field("time_ns", static_cast<int64_t>(r.time_ns + 0.5));
   w.endObject();
   os << '\n';
@@ -146,7 +146,7 @@ void writeText(const hlo::Module& m, const PartitionReport& report, const Contex
     if (!r.why->before.empty()) os << "  from " << r.why->before << " to " << r.why->after << '\n';
     if (!r.why->asked_at.empty() && r.why->asked_at != m.loc(m.op(r.op).loc))
       os << "  asked for at " << r.why->asked_at << '\n';
-    if (!r.why->remove_by.empty()) os << "  to remove it: " << r.why->remove_by << '\n';
+    if (!r.removal().empty()) os << "  to remove it: " << r.removal() << '\n';
   }
 }
 

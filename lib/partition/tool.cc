@@ -4,6 +4,7 @@
 #include "check.h"
 #include "passes.h"
 #include "report.h"
+#include "what_if.h"
 #include "tpu/hlo/document.h"
 #include "tpu/hlo/print.h"
 #include "tpu/hlo/stablehlo.h"
@@ -34,6 +35,7 @@ Partitioner::Partitioner(PartitionRun run, DiagnosticSink& sink) : impl_(std::ma
   impl_->state.ctx.explain = std::move(run.explain);
   impl_->passes = std::move(run.passes);
   impl_->check = run.check;
+  impl_->state.keep_requests = run.find_removals;
   impl_->device_order = std::move(run.device_order);
 }
 
@@ -127,6 +129,7 @@ void Partitioner::writeMeshReport(llvm::raw_ostream& os) const {
 void Partitioner::writeExplanation(llvm::raw_ostream& os, bool json) const {
   const State& s = impl_->state;
   PartitionReport report = makeReport(s.module, s.target, s.unpartitioned_ops);
+  if (s.requested) findRemovals(*s.requested, s, report);
   if (json) {
     writeJson(s.module, report, s.ctx, os);
   } else {

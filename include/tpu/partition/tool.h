@@ -17,6 +17,7 @@ struct PartitionRun {
   PassOptions passes;
   bool check = false;
   std::string explain;  // --explain=VALUE; empty: all collectives
+  bool find_removals = false;  // try which requests cause collectives, for the explanation
   std::vector<int64_t> device_order;  // --device-order; empty: the mesh's own
 };
 
