@@ -147,9 +147,11 @@ llvm::Expected<Parting> findParting(const hlo::Module& here, const hlo::Module& 
   Parting out;
   out.matched = static_cast<int64_t>(matching.by_here.size());
   Recorder recorder(matching);
-  if (auto results = eval::evaluate(b, inputs, nullptr, &recorder); !results) return results.takeError();
+  if (auto results = eval::evaluate(b, inputs, nullptr, {.observer = &recorder}); !results)
+    return results.takeError();
   Comparer comparer(a, matching, recorder, tolerance, &out);
-  if (auto results = eval::evaluate(a, inputs, nullptr, &comparer); !results) return results.takeError();
+  if (auto results = eval::evaluate(a, inputs, nullptr, {.observer = &comparer}); !results)
+    return results.takeError();
   return out;
 }
 

@@ -25,7 +25,8 @@ class Evaluated : public Program {
   const hlo::Module* module() const override { return &module_; }
 
   llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) override {
-    auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics());
+    auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics(), {.print = &llvm::outs()});
+    llvm::outs().flush();
     if (results && tool.report() && record == Record::kAsAsked) writeReport(*tool.report());
     return results;
   }
@@ -76,8 +77,13 @@ class Evaluated : public Program {
 }  // namespace
 
 llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& input) {
-  auto module = frontend::readProgram(input.bytes, input.name, tool.diagnostics());
+  const bool named = tool.has("entry");
+  auto module = frontend::readProgram(input.bytes, input.name, tool.diagnostics(), {.any_entry = named});
   if (!module) return module.takeError();
+  if (named) {
+    module->entry = module->findFunc(tool.get("entry"));
+    if (!module->entry) return tool.badFlag("entry", "no function @" + tool.get("entry") + " in the input");
+  }
   hlo::flattenTuples(*module);
   for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
     if (tool.has(flag))

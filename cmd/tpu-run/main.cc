@@ -1,6 +1,7 @@
 // tpu-run: a program of any stage, run on inputs, its results written, printed or compared.
 #include "arrays.h"
 #include "compare.h"
+#include "pieces.h"
 #include "tpu/asm/object.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/support/time_table.h"
@@ -34,6 +35,7 @@ constexpr tpu::Flag kFlags[] = {
 constexpr tpu::Example kExamples[] = {
     {"tpu-run step.tpuobj --inputs=seed:7 --report=run.jsonl", "run on emulated chips, inputs drawn"},
     {"tpu-run model.mlir --input x=@x.npy --input 1=2x2xf32=1,2,3,4 --print", "run a program as written"},
+    {"tpu-run ops.mlir --split-input --entry='*'", "run functions that check themselves"},
     {"tpu-run step.spmd.json --inputs=@params.npz --expect 0=@want.npy --rtol=1e-4",
      "compare with known results"},
 };
@@ -51,6 +53,7 @@ llvm::Error run(tpu::Tool& tool) {
   tpu::TimeTable times;
   auto in = tool.readInput();
   if (!in) return in.takeError();
+  if (tpu::run::runsPieces(tool)) return tpu::run::runPieces(tool, *in);
   auto program = tpu::run::openProgram(tool, *in);
   if (!program) return program.takeError();
   times.end("read");

@@ -1,6 +1,7 @@
 // Results to files and to the screen.
 #include "arrays.h"
 #include "compare.h"
+#include "tpu/eval/interpreter_text.h"
 #include "tpu/eval/tensor_text.h"
 #include "tpu/serial/array_file.h"
 
@@ -51,6 +52,15 @@ llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTenso
     std::string text;
     llvm::raw_string_ostream os(text);
     for (size_t i = 0; i < results.size(); ++i) {
+      if (tool.get("print") != "values") {
+        hlo::Type type;
+        type.element = results[i].element;
+        type.dims = results[i].dims;
+        const std::string spelled = eval::mlirTypeText(hlo::Module(), type);
+        (tool.get("print") == "dense" ? eval::printDense : eval::printInterpreted)(os, spelled, results[i]);
+        os << '\n';
+        continue;
+      }
       os << portText("result", i, s.results[i]) << ' ' << describe(results[i].element, results[i].dims)
          << " = ";
       eval::printTensor(os, results[i]);

@@ -99,6 +99,8 @@ LanesOutcome Interpreter::runControl(hlo::OpId id, LaneList in, const Team& team
       return runCall(id, module_.getString(id, AttrKey::callee), std::move(in), team);
     case Opcode::composite:
       return runCall(id, module_.getString(id, AttrKey::decomposition), std::move(in), team);
+    case Opcode::chlo_scan:
+      return runScan(id, std::move(in), team);
     case Opcode::sdy_named_computation:
       return runRegion(module_.op(id).regions[0], std::move(in), team);
     case Opcode::sdy_manual_computation:

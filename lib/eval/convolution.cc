@@ -40,7 +40,9 @@ Shape shapeOf(const Call& call, const HostTensor& lhs, const HostTensor& rhs) {
   s.stride = orDefault(call.ints(AttrKey::window_strides), spatial, 1);
   s.lhs_dilation = orDefault(call.ints(AttrKey::lhs_dilation), spatial, 1);
   s.rhs_dilation = orDefault(call.ints(AttrKey::rhs_dilation), spatial, 1);
-  const llvm::ArrayRef<int64_t> padding = call.ints(AttrKey::padding);
+  const Dims given = call.opcode() == Opcode::dynamic_conv ? integersOf(*call.in[2]) : Dims();
+  const llvm::ArrayRef<int64_t> padding =
+      call.opcode() == Opcode::dynamic_conv ? llvm::ArrayRef<int64_t>(given) : call.ints(AttrKey::padding);
   const llvm::ArrayRef<int64_t> reversal = call.ints(AttrKey::window_reversal);
   for (size_t d = 0; d < spatial; ++d) {
     s.in.push_back(lhs.dims[d + 1]);
@@ -142,7 +144,7 @@ Outcome convolution(Call& call) {
         next(pixel, s.out);
       }
       std::fill(sums.begin(), sums.end(), 0);
-      gemm(type, patches.data(), weights->bytes.data(), sums.data(), p - first, group_out, k);
+      gemm(type, patches.data(), weights->bytes.data(), sums.data(), p - first, group_out, k, !call.stepwise);
       stridedCopy({p - first, group_out}, static_cast<int>(width), sums.data(), {group_out, 1},
                   out->bytes.data() + (first * s.out_features + g * group_out) * width, {s.out_features, 1});
     }

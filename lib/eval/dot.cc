@@ -7,10 +7,6 @@
 namespace tpu::eval {
 namespace {
 
-struct Contraction {
-  Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
-};
-
 Dims freeDims(int64_t rank, const Dims& batch, const Dims& contract) {
   Dims out;
   for (int64_t d = 0; d < rank; ++d)
@@ -30,7 +26,11 @@ Dims joined(std::initializer_list<const Dims*> parts) {
   return out;
 }
 
-Tensor contract(const Tensor& lhs, const Tensor& rhs, const Contraction& c, ElementType result) {
+Dims toDims(llvm::ArrayRef<int64_t> values) { return Dims(values.begin(), values.end()); }
+
+}  // namespace
+
+Tensor contract(const Tensor& lhs, const Tensor& rhs, const Contraction& c, ElementType result, bool fused) {
   const ElementType type = contractionType(result);
   const Dims lhs_free = freeDims(lhs->rank(), c.lhs_batch, c.lhs_contract);
   const Dims rhs_free = freeDims(rhs->rank(), c.rhs_batch, c.rhs_contract);
@@ -46,13 +46,9 @@ Tensor contract(const Tensor& lhs, const Tensor& rhs, const Contraction& c, Elem
   const int64_t width = hostBytes(type);
   for (int64_t i = 0; i < batch; ++i)
     gemm(type, a->bytes.data() + i * m * k * width, b->bytes.data() + i * k * n * width,
-         out->bytes.data() + i * m * n * width, m, n, k);
+         out->bytes.data() + i * m * n * width, m, n, k, fused);
   return convertTo(out, result);
 }
-
-Dims toDims(llvm::ArrayRef<int64_t> values) { return Dims(values.begin(), values.end()); }
-
-}  // namespace
 
 Outcome dotGeneral(Call& call) {
   Contraction c;
@@ -65,7 +61,7 @@ Outcome dotGeneral(Call& call) {
          toDims(call.ints(AttrKey::lhs_contracting_dimensions)),
          toDims(call.ints(AttrKey::rhs_contracting_dimensions))};
   }
-  return Tensors{contract(call.in[0], call.in[1], c, call.resultElement())};
+  return Tensors{contract(call.in[0], call.in[1], c, call.resultElement(), !call.stepwise)};
 }
 
 }  // namespace tpu::eval

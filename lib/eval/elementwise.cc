@@ -5,6 +5,7 @@
 
 #include "loops.h"
 #include "native.h"
+#include "tpu/eval/math.h"
 #include "tpu/support/parallel.h"
 #include "values.h"
 
@@ -201,6 +202,26 @@ Outcome reducePrecisionOp(Call& call) {
   return Tensors{convertTo(out, call.resultElement())};
 }
 
+// CHLO's own decomposition in f32: e^(x + log 1/2) -+ e^(log 1/2 - x), and by expm1 where |sinh| is small.
+Outcome hyperbolicByParts(Call& call) {
+  const bool sine = call.opcode() == Opcode::chlo_sinh;
+  const ElementType element = call.in[0]->element;
+  const Tensor wide = convertTo(call.in[0], ElementType::kF32);
+  Tensor out = makeTensor(ElementType::kF32, wide->dims);
+  const float log_half = -0.693147182f;
+  const auto exp = [](float x) { return static_cast<float>(math::exp(x)); };
+  for (int64_t i = 0; i < out->numElements(); ++i) {
+    const float x = wide->data<float>()[i], up = exp(x + log_half), down = exp(log_half - x);
+    float value = sine ? up - down : up + down;
+    if (sine && x > -1 && x < 1) {
+      const float e = static_cast<float>(math::expm1(x));
+      value = 0.5f * (e + e / (e + 1));
+    }
+    out->data<float>()[i] = value;
+  }
+  return Tensors{convertTo(out, element)};
+}
+
 Outcome compare(Call& call) {
   const ElementType type = call.in[0]->element;
   const auto* direction = call.module.findAttr(call.id, AttrKey::comparison_direction);
@@ -278,6 +299,8 @@ Outcome elementwise(Call& call) {
       break;
   }
   const ElementType type = call.in[0]->element;
+  const bool hyperbolic = call.opcode() == Opcode::chlo_sinh || call.opcode() == Opcode::chlo_cosh;
+  if (call.stepwise && hyperbolic && nativeType(type) == ElementType::kF32) return hyperbolicByParts(call);
   if (call.in.size() == 1) {
     const UnaryLoop loop = findUnary(call.opcode(), nativeType(type));
     if (loop) return Tensors{applyUnary(call.opcode(), loop, call.in[0], call.resultElement())};

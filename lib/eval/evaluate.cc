@@ -106,17 +106,18 @@ std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims) {
 }
 
 llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
-                                                 DiagnosticSink* sink, Observer* observer) {
+                                                 DiagnosticSink* sink, const RunOptions& options) {
   if (llvm::Error e = checkInputs(module, inputs)) return e;
-  Interpreter interpreter(module, sink);
+  Host host{options, options.probes ? *options.probes : std::vector<Probe>()};
+  Interpreter interpreter(module, sink, host);
   const auto show = [&](hlo::OpId op, const Lanes& lanes) {
     if (lanes.copies.empty()) return;
-    const auto dims = observer->wants(op);
+    const auto dims = options.observer->wants(op);
     if (!dims) return;
     const hlo::ShardingId sharding = module.value(module.op(op).results[0]).sharding;
-    observer->see(op, assemble(module, interpreter, lanes, sharding, *dims, nullptr));
+    options.observer->see(op, assemble(module, interpreter, lanes, sharding, *dims, nullptr));
   };
-  if (observer) interpreter.observe(show);
+  if (options.observer) interpreter.observe(show);
   const hlo::Func& entry = entryOf(module);
   LaneList args;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -126,15 +127,40 @@ llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std:
   }
   inputs.clear();
   LanesOutcome results = interpreter.runFunction(module.entry, std::move(args), interpreter.everyone());
+  if (options.probes) *options.probes = std::move(host.probes);
   if (!results) return results.takeError();
   std::vector<HostTensor> out;
   for (size_t i = 0; i < results->size(); ++i) {
+    if (options.any_results && (*results)[i].copies.empty()) {
+      out.emplace_back();
+      continue;
+    }
     if ((*results)[i].copies.empty())
       return fail(Code::kEvalUnsupported, module.loc(entry.loc),
                   "result " + llvm::Twine(i) + " is not an array");
     out.push_back(assembleResult(module, interpreter, (*results)[i], i, sink));
     (*results)[i] = Lanes();
   }
+  return out;
+}
+
+std::vector<hlo::FuncId> selfContainedFunctions(const hlo::Module& module) {
+  std::vector<bool> used(module.funcs.size());
+  const auto use = [&](llvm::StringRef name) {
+    if (const hlo::FuncId func = module.findFunc(name)) used[func.v] = true;
+  };
+  for (uint32_t i = 0; i < module.numOps(); ++i) {
+    const hlo::OpId op(i);
+    if (!module.op(op).parent) continue;
+    for (AttrKey key : {AttrKey::callee, AttrKey::decomposition})
+      if (module.has(op, key)) use(module.getString(op, key));
+    for (AttrKey key : {AttrKey::programs, AttrKey::infeed, AttrKey::called_computations})
+      if (const hlo::Attr* names = module.findAttr(op, key))
+        for (const std::string& name : names->strs) use(name);
+  }
+  std::vector<hlo::FuncId> out;
+  for (uint32_t i = 0; i < module.funcs.size(); ++i)
+    if (!used[i] && module.region(module.funcs[i].body).args.empty()) out.emplace_back(i);
   return out;
 }
 

@@ -58,9 +58,12 @@ void floats(const float* lhs, const float* rhs, float* acc, int64_t m, int64_t n
 ElementType contractionType(ElementType result) { return nativeType(result); }
 
 void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, int64_t n,
-          int64_t k) {
+          int64_t k, bool fused) {
   switch (type) {
     case ElementType::kF32:
+      if (!fused)
+        return rowByRow<float>(lhs, rhs, acc, m, n, k,
+                               [](float sum, float a, float b) { return sum + a * b; });
       return floats(reinterpret_cast<const float*>(lhs), reinterpret_cast<const float*>(rhs),
                     reinterpret_cast<float*>(acc), m, n, k);
     case ElementType::kF64:

@@ -9,8 +9,9 @@ namespace tpu::eval {
 ElementType contractionType(ElementType result);
 
 /// acc[m][n] += lhs[m][k] rhs[k][n], dense row-major, all of `type` (a contraction type). f32: one FMA chain
-/// per output, k ascending. f64 and complex: multiply, then add. Integers wrap; pred is or of ands.
+/// per output, k ascending (multiply, then add unless `fused`). f64 and complex: multiply, then add. Integers
+/// wrap; pred is or of ands.
 void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, int64_t n,
-          int64_t k);
+          int64_t k, bool fused = true);
 
 }  // namespace tpu::eval

@@ -52,8 +52,7 @@ llvm::Expected<std::vector<DeviceGroup>> collectiveGroups(const Interpreter& int
     return groupsByAxes(interpreter, module.meshes[axes->mesh.v], axes->axes);
 
   const int64_t devices = interpreter.numDevices();
-  const int64_t replicas = std::max<int64_t>(1, module.num_replicas),
-                partitions = std::max<int64_t>(1, devices / replicas);
+  const int64_t replicas = interpreter.numReplicas(), partitions = std::max<int64_t>(1, devices / replicas);
   const bool channel = module.getInt(op, AttrKey::channel_id) > 0;
   const bool global =
       module.has(op, AttrKey::use_global_device_ids) && module.getInt(op, AttrKey::use_global_device_ids, 1);

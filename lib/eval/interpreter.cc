@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "grid.h"
 #include "tpu/eval/evaluate.h"
 #include "tpu/eval/literal.h"
 #include "tpu/sharding/gspmd.h"
@@ -25,14 +26,29 @@ int64_t numDevices(const hlo::Module& module) {
 
 bool Team::has(int64_t device) const { return std::binary_search(devices.begin(), devices.end(), device); }
 
-Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink)
+Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink, Host& host)
     : module_(module),
       sink_(sink),
+      host_(host),
       devices_(eval::numDevices(module)),
+      replicas_(std::max<int64_t>(1, module.num_replicas)),
       values_(module.numValues()),
       plans_(module.numRegions()),
       literals_(module.numLiterals()),
       running_(module.funcs.size()) {}
+
+Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink, Host& host, Grid& grid)
+    : Interpreter(module, sink, host) {
+  grid_ = &grid;
+  devices_ = grid.replicas() * grid.partitions();
+  replicas_ = grid.replicas();
+}
+
+Tensor Interpreter::literalAt(hlo::LiteralId literal) {
+  Tensor& cached = literals_[literal.v];
+  if (!cached) cached = std::make_shared<HostTensor>(literalTensor(module_, literal));
+  return cached;
+}
 
 Team Interpreter::everyone() const {
   Team team;
@@ -138,11 +154,13 @@ LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
   const Opcode op = module_.op(id).opcode;
   switch (op) {
     case Opcode::constant:
-    case Opcode::chlo_constant: {
-      Tensor& cached = literals_[module_.findAttr(id, AttrKey::value)->literal.v];
-      if (!cached) cached = literalTensor(module_, id);
-      return LaneList{Lanes(cached)};
-    }
+    case Opcode::chlo_constant:
+      return LaneList{Lanes(literalAt(module_.findAttr(id, AttrKey::value)->literal))};
+    case Opcode::infeed:
+    case Opcode::outfeed:
+    case Opcode::send:
+    case Opcode::recv:
+      return runTransfer(id, std::move(in), team);
     case Opcode::tuple: {
       Lanes t;
       t.tuple = std::make_shared<LaneList>(std::move(in));
@@ -179,7 +197,9 @@ LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
       break;
   }
   if (hlo::hasTrait(op, hlo::kControl)) return runControl(id, std::move(in), team);
-  if (hlo::hasTrait(op, hlo::kCollective)) return runCollective(id, std::move(in), team);
+  if (hlo::hasTrait(op, hlo::kCollective))
+    return grid_ ? meetCollective(id, std::move(in), team.devices.front())
+                 : runCollective(id, std::move(in), team);
   return runKernelOnLanes(id, std::move(in), team);
 }
 
@@ -193,7 +213,7 @@ LanesOutcome Interpreter::runKernelOnLanes(hlo::OpId id, LaneList in, const Team
   const size_t results = module_.op(id).results.size();
   const auto runOne = [&](int64_t device, llvm::MutableArrayRef<Tensor> operands) {
     const auto captures = [&, device](hlo::ValueId v) { return values_[v.v].at(device); };
-    Call call{module_, id, operands, captures};
+    Call call{module_, id, operands, captures, host_.options.stepwise};
     return runKernel(call);
   };
   LaneList out(results);
@@ -237,7 +257,7 @@ LanesOutcome Interpreter::runKernelOnLanes(hlo::OpId id, LaneList in, const Team
 }
 
 Lanes Interpreter::deviceNumber(hlo::OpId id) const {
-  const int64_t partitions = std::max<int64_t>(1, devices_ / std::max<int64_t>(1, module_.num_replicas));
+  const int64_t partitions = std::max<int64_t>(1, devices_ / replicas_);
   const bool replica = module_.op(id).opcode == Opcode::replica_id;
   Lanes out;
   for (int64_t d = 0; d < devices_; ++d) {

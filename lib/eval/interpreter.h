@@ -4,11 +4,13 @@
 // interpreted for the devices of a Team together; where a predicate differs, each side goes on with a smaller
 // team and the results are joined.
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "kernel.h"
+#include "tpu/eval/evaluate.h"
 
 namespace tpu::eval {
 
@@ -37,10 +39,21 @@ struct Team {
 /// A set of devices that a collective joins, in order of their position in it.
 using DeviceGroup = std::vector<int64_t>;
 
+class Grid;
+
+/// What programs say to whoever runs them, from all their processes.
+struct Host {
+  const RunOptions& options;
+  std::vector<Probe> probes;
+};
+
 class Interpreter {
  public:
-  Interpreter(const hlo::Module& module, DiagnosticSink* sink);
+  Interpreter(const hlo::Module& module, DiagnosticSink* sink, Host& host);
+  /// One process of a grid.
+  Interpreter(const hlo::Module& module, DiagnosticSink* sink, Host& host, Grid& grid);
   int64_t numDevices() const { return devices_; }
+  int64_t numReplicas() const { return replicas_; }
   LanesOutcome runFunction(hlo::FuncId func, LaneList args, const Team& team);
   Team everyone() const;
   /// Called after each op that the whole team has run outside of manual computations.
@@ -65,6 +78,7 @@ class Interpreter {
   LanesOutcome runControl(hlo::OpId op, LaneList in, const Team& team);
   LanesOutcome runWhile(hlo::OpId op, LaneList carried, const Team& team);
   LanesOutcome runBranches(hlo::OpId op, const Lanes& index, const Team& team);
+  LanesOutcome runScan(hlo::OpId op, LaneList in, const Team& team);
   LanesOutcome runCall(hlo::OpId op, llvm::StringRef callee, LaneList in, const Team& team);
   LanesOutcome runManual(hlo::OpId op, LaneList in, const Team& team);
   // GSPMD's borders of a manual region: @SPMDFullToShardShape and @SPMDShardToFullShape.
@@ -77,7 +91,17 @@ class Interpreter {
                        const hlo::Mesh& mesh, const Team& team, bool outermost);
   void warnIfDifferent(hlo::OpId op, const Lanes& parts, int64_t first, int64_t second);
   LanesOutcome runCustomCall(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runCheck(hlo::OpId op, const LaneList& in, const Team& team);
+  // print, probe, run_parallel and the check of what was probed.
+  LanesOutcome runInterpreterOp(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runParallel(hlo::OpId op, LaneList in);
+  LanesOutcome runProbe(hlo::OpId op, LaneList in, const Team& team);
   LanesOutcome runCollective(hlo::OpId op, LaneList in, const Team& team);
+  // The same for a process of a grid: its groups' members are brought together first.
+  LanesOutcome meetCollective(hlo::OpId op, LaneList in, int64_t me);
+  // infeed, outfeed, send, recv.
+  LanesOutcome runTransfer(hlo::OpId op, LaneList in, const Team& team);
+  Tensor literalAt(hlo::LiteralId literal);
   Lanes deviceNumber(hlo::OpId op) const;
   const Plan& planOf(hlo::RegionId region);
   void collectUses(hlo::OpId op, std::vector<hlo::ValueId>& out) const;
@@ -85,7 +109,11 @@ class Interpreter {
 
   const hlo::Module& module_;
   DiagnosticSink* sink_;
-  int64_t devices_;
+  Host& host_;
+  Grid* grid_ = nullptr;
+  int64_t devices_, replicas_;
+  std::map<std::string, int64_t> rounds_;          // collectives met so far, by group and channel
+  std::map<int64_t, std::vector<LaneList>> sent_;  // by channel, where all devices run together
   llvm::function_ref<void(hlo::OpId, const Lanes&)> observer_;
   int manual_depth_ = 0;                      // nesting of manual computations
   std::vector<Lanes> values_;                 // by value id

@@ -4,6 +4,7 @@
 // update their state in place.
 #pragma once
 #include <memory>
+#include <optional>
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
@@ -27,11 +28,20 @@ struct Call {
   hlo::OpId id;
   llvm::MutableArrayRef<Tensor> in;
   Captures captures;
+  /// Each operation of a sum rounds for itself, as the specification writes it, also where the machine would
+  /// fuse or keep more bits.
+  bool stepwise = false;
+  /// Result types instead of the op's own: what a quantized op is computed in.
+  llvm::ArrayRef<hlo::Type> given = {};
+  /// The op that is computed, where another stands for it.
+  std::optional<Opcode> as = std::nullopt;
 
   const hlo::Op& op() const { return module.op(id); }
-  Opcode opcode() const { return op().opcode; }
+  Opcode opcode() const { return as ? *as : op().opcode; }
   llvm::StringRef loc() const { return module.loc(op().loc); }
-  const hlo::Type& resultType(size_t i = 0) const { return module.typeOf(op().results[i]); }
+  const hlo::Type& resultType(size_t i = 0) const {
+    return given.empty() ? module.typeOf(op().results[i]) : given[i];
+  }
   ElementType resultElement(size_t i = 0) const { return resultType(i).element; }
   llvm::ArrayRef<int64_t> ints(AttrKey key) const { return module.getInts(id, key); }
   int64_t integer(AttrKey key, int64_t otherwise = 0) const { return module.getInt(id, key, otherwise); }
@@ -76,6 +86,16 @@ Outcome randomBits(Call& call);
 Outcome batchNorm(Call& call);
 Outcome customCall(Call& call);
 Outcome mapOp(Call& call);
+Outcome broadcasting(Call& call);
+Outcome constantLike(Call& call);
+Outcome raggedDot(Call& call);
+Outcome einsum(Call& call);
+Outcome torchIndexSelect(Call& call);
+Outcome rng(Call& call);
+
+/// Ops with quantized operands or results.
+bool isQuantizedCall(const Call& call);
+Outcome quantizedOp(Call& call);
 
 /// Runs any op that works on one device alone and has no control flow; refuses others.
 Outcome runKernel(Call& call);

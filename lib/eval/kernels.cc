@@ -66,7 +66,21 @@ Kernel findKernel(Opcode op) {
       return mapOp;
     case Opcode::custom_call:
       return customCall;
+    case Opcode::chlo_constant_like:
+      return constantLike;
+    case Opcode::chlo_ragged_dot:
+      return raggedDot;
+    case Opcode::einsum:
+    case Opcode::unary_einsum:
+      return einsum;
+    case Opcode::torch_index_select:
+      return torchIndexSelect;
+    case Opcode::dynamic_conv:
+      return convolution;
+    case Opcode::rng:
+      return rng;
     default:
+      if (hlo::opInfo(op).name.starts_with("chlo.broadcast_")) return broadcasting;
       return hlo::hasTrait(op, hlo::kElementwise) ? elementwise : nullptr;
   }
 }
@@ -88,7 +102,7 @@ bool isKernel(Opcode opcode) { return findKernel(opcode) != nullptr; }
 Outcome runKernel(Call& call) {
   const Kernel kernel = findKernel(call.opcode());
   if (!kernel) return fail(Code::kEvalUnsupported, call.loc(), "the evaluator does not take " + call.name());
-  return kernel(call);
+  return call.given.empty() && isQuantizedCall(call) ? quantizedOp(call) : kernel(call);
 }
 
 }  // namespace tpu::eval

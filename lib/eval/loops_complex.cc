@@ -113,6 +113,16 @@ BinaryLoop binary(Opcode op) {
           return Z{x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
         });
       };
+    case Opcode::maximum:  // by real parts, then by imaginary parts
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<Z, Z>(a, b, o, n,
+                        [](Z x, Z y) { return (x.re == y.re ? x.im > y.im : x.re > y.re) ? x : y; });
+      };
+    case Opcode::minimum:
+      return [](auto a, auto b, auto o, auto n) {
+        mapBinary<Z, Z>(a, b, o, n,
+                        [](Z x, Z y) { return (x.re == y.re ? x.im < y.im : x.re < y.re) ? x : y; });
+      };
     case Opcode::divide:
       return viaDouble2<T, divide>;
     case Opcode::power:

@@ -123,6 +123,12 @@ BinaryLoop binary(Opcode op) {
       return [](auto a, auto b, auto o, auto n) {
         mapBinary<T, T>(a, b, o, n, [](T x, T y) { return static_cast<T>(Wide<T>(x) * Wide<T>(y)); });
       };
+    case Opcode::chlo_mulhi:
+      return [](auto a, auto b, auto o, auto n) {
+        using D = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+        mapBinary<T, T>(a, b, o, n,
+                        [](T x, T y) { return static_cast<T>((D(x) * D(y)) >> (8 * sizeof(T))); });
+      };
     case Opcode::divide:
       return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, divide<T>); };
     case Opcode::remainder:

@@ -6,21 +6,6 @@
 #include "values.h"
 
 namespace tpu::eval {
-namespace {
-
-Tensor iota(const Call& call, llvm::ArrayRef<int64_t> dims) {
-  const int64_t dim = call.integer(AttrKey::iota_dimension);
-  // 0, 1, 2 ... as s64 along the dimension, converted, then broadcast.
-  Tensor line = makeTensor(ElementType::kS64, {dims[dim]});
-  for (int64_t i = 0; i < dims[dim]; ++i) line->data<int64_t>()[i] = i;
-  line = convertTo(line, call.resultElement());
-  Tensor out = makeTensor(call.resultElement(), dims);
-  std::vector<int64_t> from(dims.size(), 0);
-  from[dim] = 1;
-  stridedCopy(dims, hostBytes(out->element), line->bytes.data(), from, out->bytes.data(),
-              rowMajorStrides(dims));
-  return out;
-}
 
 Tensor broadcastInDim(const Tensor& in, llvm::ArrayRef<int64_t> map, llvm::ArrayRef<int64_t> dims) {
   Tensor out = makeTensor(in->element, dims);
@@ -34,13 +19,6 @@ Tensor broadcastInDim(const Tensor& in, llvm::ArrayRef<int64_t> map, llvm::Array
     if (in->dims[d] != 1) from[map[d]] = strides[d];
   stridedCopy(dims, hostBytes(in->element), in->bytes.data(), from, out->bytes.data(), rowMajorStrides(dims));
   return out;
-}
-
-Tensor broadcastLeading(const Call& call) {
-  const Tensor& in = call.in[0];
-  Dims dims(call.resultType().dims), map;
-  for (int64_t d = 0; d < in->rank(); ++d) map.push_back(static_cast<int64_t>(dims.size()) - in->rank() + d);
-  return broadcastInDim(in, map, dims);
 }
 
 Tensor sliced(const Tensor& in, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit,
@@ -58,6 +36,29 @@ Tensor sliced(const Tensor& in, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<in
   const int width = hostBytes(in->element);
   stridedCopy(dims, width, in->bytes.data() + base * width, from, out->bytes.data(), rowMajorStrides(dims));
   return out;
+}
+
+namespace {
+
+Tensor iota(const Call& call, llvm::ArrayRef<int64_t> dims) {
+  const int64_t dim = call.integer(AttrKey::iota_dimension);
+  // 0, 1, 2 ... as s64 along the dimension, converted, then broadcast.
+  Tensor line = makeTensor(ElementType::kS64, {dims[dim]});
+  for (int64_t i = 0; i < dims[dim]; ++i) line->data<int64_t>()[i] = i;
+  line = convertTo(line, call.resultElement());
+  Tensor out = makeTensor(call.resultElement(), dims);
+  std::vector<int64_t> from(dims.size(), 0);
+  from[dim] = 1;
+  stridedCopy(dims, hostBytes(out->element), line->bytes.data(), from, out->bytes.data(),
+              rowMajorStrides(dims));
+  return out;
+}
+
+Tensor broadcastLeading(const Call& call) {
+  const Tensor& in = call.in[0];
+  Dims dims(call.resultType().dims), map;
+  for (int64_t d = 0; d < in->rank(); ++d) map.push_back(static_cast<int64_t>(dims.size()) - in->rank() + d);
+  return broadcastInDim(in, map, dims);
 }
 
 // The start of a box of `size` within `dims`, clamped so that the box lies inside.

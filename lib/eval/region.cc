@@ -42,7 +42,7 @@ class BatchRun {
   }
 
   Outcome step(hlo::OpId id, llvm::MutableArrayRef<Tensor> in) {
-    Call inner{call_.module, id, in, call_.captures};
+    Call inner{call_.module, id, in, call_.captures, call_.stepwise};
     const Opcode op = inner.opcode();
     if (op == Opcode::constant) return Tensors{splatTo(literalTensor(call_.module, id), {length_})};
     if (op == Opcode::call || op == Opcode::composite) {

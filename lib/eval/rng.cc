@@ -3,8 +3,11 @@
 // two for Philox). How counters map to elements follows XLA, so that a program draws the same bits as on its
 // own platform; DEFAULT means Threefry, or Philox for a state of three words.
 #include <array>
+#include <cmath>
 #include <cstring>
 
+#include "tpu/eval/math.h"
+#include "tpu/hlo/literal.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -124,6 +127,40 @@ Outcome randomBits(Call& call) {
   Tensor next = makeTensor(state.element, state.dims);
   std::memcpy(next->bytes.data(), in, words * 8);
   return Tensors{next, out};
+}
+
+// stablehlo.rng has no seed of its own: Philox with the op's position in the program as key, one counter per
+// element. UNIFORM is a + (b - a) u with u in [0, 1) of 32 bits, for integers a + bits mod (b - a); NORMAL is
+// Box and Muller's.
+Outcome rng(Call& call) {
+  const Dims dims = integersOf(*call.in[2]);
+  const ElementType element = call.in[0]->element;
+  Tensor out = makeTensor(element, dims);
+  const int width = hostBytes(element);
+  const bool normal = call.module.getString(call.id, AttrKey::rng_distribution) == "NORMAL";
+  if (isComplex(element) || (normal && !isFloat(element)))
+    return unsupported(call, llvm::Twine("on ") + elementTypeName(element));
+  const double a = hlo::loadDouble(element, call.in[0]->bytes.data());
+  const double b = hlo::loadDouble(element, call.in[1]->bytes.data());
+  const int64_t low = integerAt(*call.in[0], 0);
+  const uint64_t span = static_cast<uint64_t>(integerAt(*call.in[1], 0)) - static_cast<uint64_t>(low);
+  std::array<uint64_t, 2> counter{};
+  for (int64_t i = 0; i < out->numElements(); ++i) {
+    uint32_t words[4];
+    philoxWords({call.id.v, 0}, counter, 4, words);
+    uint8_t* to = out->bytes.data() + i * width;
+    const double u = words[0] * 0x1p-32, v = words[1] * 0x1p-32;
+    if (normal) {
+      const double radius = std::sqrt(-2 * math::log(1 - u));
+      hlo::storeDouble(element, a + b * radius * math::cos(6.283185307179586 * v), to);
+    } else if (isFloat(element)) {
+      hlo::storeDouble(element, a + (b - a) * u, to);
+    } else {
+      const uint64_t bits = words[0] | static_cast<uint64_t>(words[1]) << 32;
+      hlo::storeInt(element, low + static_cast<int64_t>(span ? bits % span : 0), to);
+    }
+  }
+  return Tensors{out};
 }
 
 }  // namespace tpu::eval

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "tpu/hlo/quantized.h"
+
 namespace tpu::eval {
 
 llvm::Error unsupported(const Call& call, const llvm::Twine& what) {
@@ -90,6 +92,8 @@ std::optional<Opcode> singleOp(const hlo::Module& module, hlo::RegionId region) 
   const bool swapped = op.operands[0] == r.args[1] && op.operands[1] == r.args[0];
   if (!in_order && !(swapped && hlo::hasTrait(op.opcode, hlo::kCommutative))) return std::nullopt;
   if (module.typeOf(op.results[0]).element != module.typeOf(r.args[0]).element) return std::nullopt;
+  if (hlo::isQuantized(module.typeOf(r.args[0])))
+    return std::nullopt;  // its op is more than that on the storage
   return op.opcode;
 }
 

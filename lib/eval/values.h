@@ -22,6 +22,18 @@ Tensor reshaped(Tensor t, llvm::ArrayRef<int64_t> dims);
 /// Dims permuted: result dim d is operand dim permutation[d].
 Tensor transposed(const Tensor& t, llvm::ArrayRef<int64_t> permutation);
 
+/// stablehlo.broadcast_in_dim.
+Tensor broadcastInDim(const Tensor& in, llvm::ArrayRef<int64_t> map, llvm::ArrayRef<int64_t> dims);
+/// stablehlo.slice; an empty `step` is 1 everywhere.
+Tensor sliced(const Tensor& in, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<int64_t> limit,
+              llvm::ArrayRef<int64_t> step);
+/// Pairs of dims contracted, in the result's type; dims of the result are batch, then free ones of both
+/// sides.
+struct Contraction {
+  Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+};
+Tensor contract(const Tensor& lhs, const Tensor& rhs, const Contraction& c, ElementType result, bool fused);
+
 /// stablehlo.pad; `value` is the bytes of one element.
 Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> low,
               llvm::ArrayRef<int64_t> high, llvm::ArrayRef<int64_t> interior);

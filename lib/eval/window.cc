@@ -99,7 +99,7 @@ Outcome reduceWindow(Call& call) {
   Tensors padded_in, sum;
   for (size_t i = 0; i < n; ++i) {
     Tensor in = convertTo(call.in[i], call.in[n + i]->element), init = call.in[n + i];
-    if (single) {  // one rounding at the end
+    if (single && !call.stepwise) {  // one rounding at the end
       in = convertTo(in, nativeType(in->element));
       init = convertTo(init, nativeType(init->element));
     }

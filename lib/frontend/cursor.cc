@@ -154,7 +154,7 @@ llvm::Error Cursor::takeError() {
 std::pair<int, int> Cursor::lineColumn(const char* at) {
   if (!line_start_ || at < line_start_) {
     line_start_ = begin;
-    line_ = 1;
+    line_ = first_line_;
   }
   while (const void* newline = std::memchr(line_start_, '\n', static_cast<size_t>(at - line_start_))) {
     line_start_ = static_cast<const char*>(newline) + 1;

@@ -21,8 +21,14 @@ inline bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <
 class Cursor {
  public:
   /// `text` must stay alive and end in a NUL byte at text.end().
-  Cursor(llvm::StringRef text, llvm::StringRef filename)
-      : p(text.data()), begin(text.data()), end(text.data() + text.size()), filename_(filename) {}
+  /// `first_line` is the number of its first line.
+  Cursor(llvm::StringRef text, llvm::StringRef filename, int first_line = 1)
+      : p(text.data()),
+        begin(text.data()),
+        end(text.data() + text.size()),
+        filename_(filename),
+        first_line_(first_line),
+        line_(first_line) {}
 
   const char* p;
   const char* begin;
@@ -111,8 +117,9 @@ class Cursor {
   std::string filename_;
   bool failed_ = false;
   Diagnostic diagnostic_;
+  const int first_line_;
   const char* line_start_ = nullptr;  // of the last place asked for
-  int line_ = 1;
+  int line_;
 };
 
 /// "dir/model.mlir" -> "model.mlir"; "-" -> "<stdin>".

@@ -160,7 +160,11 @@ bool Parser::attrValue(OpId op, AttrKey key) {
   switch (attr.kind) {
     case AttrKind::kBool:
     case AttrKind::kInt:
-      if (!intValue(attr.i)) return false;
+      if (key == AttrKey::max_ulp_difference || key == AttrKey::min_ulp_difference) {
+        if (!unsignedValue(attr.i)) return false;
+      } else if (!intValue(attr.i)) {
+        return false;
+      }
       break;
     case AttrKind::kFloat: {
       uint8_t bytes[8];
@@ -189,6 +193,7 @@ bool Parser::attrValue(OpId op, AttrKey key) {
       }
       break;
     case AttrKind::kStrings:
+      if (key == AttrKey::programs) return programGrid(op);
       if (!strings(attr.strs)) return false;
       break;
     case AttrKind::kEnum: {
@@ -213,7 +218,25 @@ bool Parser::attrValue(OpId op, AttrKey key) {
       break;
     case AttrKind::kLiteral: {
       hlo::Literal value;
-      if (!literal(value)) return false;
+      if (isDigit(*c.p) || *c.p == '-') {  // chlo.constant_like: "7 : i32"
+        Cursor ahead = c;
+        ahead.accept('-');
+        ahead.word();
+        hlo::Type scalar;
+        scalar.element = ElementType::kS64;
+        if (const bool typed = ahead.accept(':')) {
+          auto element = parseElementType(ahead.word());
+          if (!typed || !element) return c.error(Code::kUnknownType, at, "unknown type of the value");
+          scalar.element = *element;
+        }
+        value.type = m.tensorType(scalar.element, {});
+        value.bytes.resize(static_cast<size_t>(hostBytes(scalar.element)));
+        if (isComplex(scalar.element) || !number(scalar.element, value.bytes.data()))
+          return c.error("expected a number");
+        c.p = ahead.p;
+      } else if (!literal(value)) {
+        return false;
+      }
       attr.literal = m.addLiteral(std::move(value));
       break;
     }

@@ -7,12 +7,15 @@
 
 namespace tpu::frontend {
 
-Parser::Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink)
-    : c(text, filename == "-" || filename.empty() ? llvm::StringRef("<stdin>") : filename),
+Parser::Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink,
+               const ReadOptions& options)
+    : c(text, filename == "-" || filename.empty() ? llvm::StringRef("<stdin>") : filename,
+        options.first_line),
       m(module),
       sink_(sink),
       filename_(filename),
-      base_(baseName(filename)) {}
+      base_(baseName(filename)),
+      any_entry_(options.any_entry) {}
 
 llvm::Error Parser::run() {
   m.source_file = base_;
@@ -20,7 +23,7 @@ llvm::Error Parser::run() {
   scanMeshes();
   bool done = !c.failed() && parseTop();
   if (done)
-    if (std::string why = chooseEntry(m); !why.empty()) {
+    if (std::string why = chooseEntry(m, any_entry_); !why.empty()) {
       c.p = c.begin;
       done = c.error(Code::kUnknownName, c.begin, why);
     }

@@ -19,7 +19,7 @@ std::optional<hlo::Opcode> opcodeOf(llvm::StringRef name) {
   if (name == "arith.constant" || name == "sdy.constant" || name == "mhlo.constant")
     return hlo::Opcode::constant;
   if (name == "mhlo.copy") return hlo::Opcode::convert;  // to the same type
-  if (name.starts_with("check.")) return hlo::Opcode::custom_call;
+  if (isTestDialect(name)) return hlo::Opcode::custom_call;
   return std::nullopt;
 }
 
@@ -58,12 +58,13 @@ bool Parser::parseOp() {
     return c.error(Code::kUnknownOp, at, "unknown operation '" + name + "'");
   }
   OpId op = m.append(region_, *opcode, {}, {}, LocId());
-  if (name.starts_with("check.")) {
+  if (isTestDialect(name)) {
     m.setString(op, AttrKey::call_target_name, name);
     m.setBool(op, AttrKey::has_side_effect, true);
   }
   std::pair<int, int> place = c.lineColumn(at);
   bool done = generic ? genericOp(op) : prettyOp(op);
+  if (done && isTestDialect(name)) checkDefaults(op);
   return done && finishOp(op, results, at, place);
 }
 
@@ -162,8 +163,6 @@ bool Parser::trailingTypes(OpId op, bool optional) {
       if (!checkOperandTypes(op, types, at)) return false;
       for (TypeId t : types) m.addResult(op, t);
       return true;
-    case Opcode::custom_call:  // check.expect_...
-      return true;
     case Opcode::select:
       if (types.size() == 2) types.erase(types.begin());
       break;
@@ -205,6 +204,7 @@ bool Parser::keyword(OpId op, llvm::StringRef word) {
     return true;
   }
   if (!c.expect('=')) return false;
+  if (opcode == Opcode::custom_call) return checkKeyword(op, word, at);
   if (word == "batching_dims")
     return dotPairs(op, AttrKey::lhs_batching_dimensions, AttrKey::rhs_batching_dimensions);
   if (word == "contracting_dims")
@@ -255,14 +255,6 @@ bool Parser::keyword(OpId op, llvm::StringRef word) {
               .Case("config", AttrKey::einsum_config)
               .Case("out_sharding", AttrKey::sharding)
               .Default(hlo::findAttrKey(word));
-  if (!key && opcode == Opcode::custom_call) {  // a tolerance of check.expect_close
-    c.blanks();
-    const char* value = c.p;
-    uint8_t number[8];
-    if (!this->number(ElementType::kF64, number)) return false;
-    addExtra(op, word.str() + " = " + std::string(value, c.p));
-    return true;
-  }
   if (!key) return c.error(Code::kSyntaxError, at, "unknown keyword '" + word + "'");
   in_keyword_ = true;
   bool done = attrValue(op, *key);
@@ -305,6 +297,7 @@ bool Parser::prettyOp(OpId op) {
   Opcode opcode = m.op(op).opcode;
   if (opcode == Opcode::reduce) return prettyReduce(op);
   if (opcode == Opcode::while_) return prettyWhile(op);
+  if (opcode == Opcode::chlo_scan) return prettyScan(op);
   if (opcode == Opcode::sdy_manual_computation) return manualComputation(op);
   if (opcode == Opcode::sdy_named_computation) return namedComputation(op);
   c.blanks();
@@ -371,12 +364,8 @@ bool Parser::prettyOp(OpId op) {
       break;
     }
     case Opcode::custom_call:
-      if (comma && *c.p == 'd') {  // check.expect_eq_const %x, dense<...> : tensor<...>
-        hlo::Literal value;
-        if (!literal(value)) return false;
-        m.setLiteral(op, m.addLiteral(std::move(value)));
-        return !c.accept('{') || attrEntries(op, '}');
-      }
+      if (isTestDialect(m.getString(op, AttrKey::call_target_name)) && !bracketed)
+        return prettyCheck(op, comma);
       break;
     default:
       break;

@@ -226,4 +226,30 @@ bool Parser::namedComputation(OpId op) {
   return c.expect(':') && functionType(op);
 }
 
+// chlo.scan(%a) inits(%b) dimension=0 {is_reverse = true} { ^bb0(...): ... } : (t, u) -> (t, u)
+bool Parser::prettyScan(OpId op) {
+  llvm::SmallVector<ValueId, 8> inputs, inits;
+  if (!c.expect('(') || !operandList(inputs) || !c.expect(')')) return false;
+  if (c.acceptWord("inits") && (!c.expect('(') || !operandList(inits) || !c.expect(')'))) return false;
+  m.setInts(op, AttrKey::operandSegmentSizes,
+            {static_cast<int64_t>(inputs.size()), static_cast<int64_t>(inits.size())});
+  inputs.append(inits.begin(), inits.end());
+  m.op(op).operands.assign(inputs.begin(), inputs.end());
+  int64_t dimension;
+  if (!c.expectWord("dimension") || !c.expect('=') || !c.integer(dimension)) return false;
+  m.setInt(op, AttrKey::dimension, dimension);
+  for (;;) {  // "is_reverse = true", "attributes {...}"
+    c.accept(',');
+    if (!isLetter(c.peek())) break;
+    const llvm::StringRef word = c.word();
+    if (word == "attributes") {
+      if (!c.expect('{') || !attrEntries(op, '}')) return false;
+    } else if (!attrEntry(op, word.str())) {
+      return false;
+    }
+  }
+  return region(op) && (c.peek() != '{' || (c.accept('{') && attrEntries(op, '}'))) && c.expect(':') &&
+         functionType(op);
+}
+
 }  // namespace tpu::frontend

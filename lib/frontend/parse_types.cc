@@ -1,5 +1,6 @@
 // Types: tensor<4x?xf32>, tensor<2x!quant.uniform<...>>, tuples, tokens, aliases.
 #include "parser.h"
+#include "tpu/hlo/quantized.h"
 
 namespace tpu::frontend {
 
@@ -7,18 +8,22 @@ bool Parser::elementType(hlo::Type& type) {
   c.blanks();
   const char* start = c.p;
   if (*c.p == '!') {
-    // Quantized element: its storage type stands first inside the brackets.
     llvm::StringRef text = c.balanced();
     if (c.failed()) return false;
-    size_t open = text.find('<');
-    std::optional<ElementType> storage;
-    if (text.starts_with("!quant.uniform") && open != llvm::StringRef::npos) {
-      llvm::StringRef rest = text.substr(open + 1);
-      storage = parseElementType(rest.take_while([](char ch) { return isLetter(ch) || isDigit(ch); }));
+    if (auto alias = aliases_.find(text); alias != aliases_.end()) {
+      const char* back = c.p;
+      c.p = alias->second.text;
+      text = c.balanced();
+      if (c.failed()) return false;
+      c.p = back;
     }
-    if (!storage) return c.error(Code::kUnknownType, start, "unknown element type '" + text + "'");
-    type.element = *storage;
-    type.encoding = text.str();
+    std::string why;
+    const auto quantization = hlo::parseQuantization(text, &why);
+    if (!quantization)
+      return c.error(Code::kUnknownType, start,
+                     "unknown element type '" + text + "'" + (why.empty() ? "" : ": " + why));
+    type.element = quantization->storage;
+    type.encoding = hlo::quantizationText(*quantization);
     return true;
   }
   llvm::StringRef name = c.word();
@@ -106,7 +111,10 @@ hlo::TypeId Parser::type() {
     ++c.p;
   }
   if (!elementType(t)) return {};
-  if (c.accept(',')) t.encoding = c.balanced().str();
+  if (c.accept(',')) {
+    llvm::StringRef encoding = c.balanced();
+    if (t.encoding.empty()) t.encoding = encoding.str();
+  }
   if (!c.expect('>')) return {};
   int64_t count = 1;
   for (int64_t dim : t.dims)

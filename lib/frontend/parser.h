@@ -7,6 +7,7 @@
 #include "cursor.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include "tpu/frontend/frontend.h"
 #include "tpu/hlo/module.h"
 
 namespace tpu::frontend {
@@ -14,9 +15,13 @@ namespace tpu::frontend {
 /// The row of an alias like "loc12" (13; "loc" is 0), or -1 for other names.
 int64_t locNumber(llvm::StringRef name);
 
+/// "check.expect_eq", "interpreter.print": ops that only the tests of StableHLO use.
+bool isTestDialect(llvm::StringRef name);
+
 class Parser {
  public:
-  Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink);
+  Parser(llvm::StringRef text, llvm::StringRef filename, hlo::Module& module, DiagnosticSink& sink,
+         const ReadOptions& options = {});
   llvm::Error run();
   /// Text that HLO keeps in frontend attributes, read alone: "<["x"=4]>" as a mesh of that name of the module, and
   /// "#sdy.sharding<...>" or "#sdy.sharding_per_value<[...]>" as ids of shardings over its meshes.
@@ -142,6 +147,13 @@ class Parser {
   bool checkOperandTypes(OpId op, llvm::ArrayRef<TypeId> types, const char* at);
   bool finishOp(OpId op, const Results& results, const char* at, std::pair<int, int> place);
 
+  // parse_checks.cc
+  bool checkKeyword(OpId op, llvm::StringRef word, const char* at);
+  bool unsignedValue(int64_t& value);
+  bool programGrid(OpId op);
+  bool prettyCheck(OpId op, bool comma);
+  void checkDefaults(OpId op);
+
   // parse_regions.cc
   bool region(OpId op);              // "{ ^bb0(...): ops }"
   bool regionBody(RegionId region);  // ops up to '}', which is taken
@@ -149,12 +161,14 @@ class Parser {
   bool prettyReduce(OpId op);
   bool prettyWhile(OpId op);
   bool manualComputation(OpId op);
+  bool prettyScan(OpId op);
   bool namedComputation(OpId op);
 
   Cursor c;
   hlo::Module& m;
   DiagnosticSink& sink_;
   const std::string filename_, base_;
+  const bool any_entry_;
   RegionId region_;  // where ops go now
   hlo::FuncId func_;
   uint32_t depth_ = 0;  // of scopes

@@ -15,6 +15,7 @@ std::optional<hlo::AttrKey> attrKeyOf(llvm::StringRef name, hlo::Opcode opcode) 
     if (name == "name") return AttrKey::composite_name;
     if (name == "version") return AttrKey::composite_version;
   }
+  if (opcode == hlo::Opcode::torch_index_select && name == "dim") return AttrKey::dimension;
   if (name == "mhlo.sharding") return AttrKey::mhlo_sharding;
   if (name == "mhlo.frontend_attributes") return AttrKey::frontend_attributes;
   if (name == "sdy.sharding_rule") return AttrKey::sharding_rule;
@@ -97,11 +98,12 @@ hlo::MeshId inlinedMesh(hlo::Module& m, hlo::Mesh mesh) {
   return hlo::MeshId(static_cast<uint32_t>(m.meshes.size() - 1));
 }
 
-std::string chooseEntry(hlo::Module& m) {
+std::string chooseEntry(hlo::Module& m, bool any) {
   m.entry = m.findFunc("main");
   if (m.entry) return "";
   for (size_t i = 0; i < m.funcs.size(); ++i) {
-    if (m.funcs[i].is_private) continue;
+    if (m.funcs[i].is_private && !any) continue;
+    if (m.entry && any) break;
     if (m.entry) return "several public functions and none is called @main";
     m.entry = hlo::FuncId(static_cast<uint32_t>(i));
   }

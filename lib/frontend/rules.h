@@ -19,8 +19,9 @@ bool literalFromBytes(hlo::Literal& literal, const hlo::Type& type, std::vector<
 /// The mesh that a sharding states instead of naming one: it has no name; equal ones are one.
 hlo::MeshId inlinedMesh(hlo::Module& module, hlo::Mesh mesh);
 
-/// Sets the entry to @main, or to the only public function. Says why it cannot, else returns an empty text.
-std::string chooseEntry(hlo::Module& module);
+/// Sets the entry to @main, or to the only public function, or where `any` will do to the first one. Says why
+/// it cannot, else returns an empty text.
+std::string chooseEntry(hlo::Module& module, bool any);
 
 /// TensorFlow states aliases on the module (mhlo.input_output_alias) instead of on the arguments of the entry,
 /// where they go.

@@ -13,10 +13,12 @@
 // input shardings and results assembled by the output shardings.
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
 #include "tpu/hlo/module.h"
 #include "tpu/support/diagnostics.h"
 #include "tpu/support/host_tensor.h"
@@ -31,6 +33,12 @@ int64_t numDevices(const hlo::Module& module);
 /// "f32[2,3]".
 std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 
+/// What a program recorded by interpreter.probe: MLIR's text of the type, and the value.
+struct Probe {
+  std::string id, type;
+  HostTensor value;
+};
+
 /// Sees what ops compute, in the order in which they run; in loops every trip.
 class Observer {
  public:
@@ -42,10 +50,25 @@ class Observer {
   virtual void see(hlo::OpId op, const HostTensor& whole) = 0;
 };
 
+struct RunOptions {
+  llvm::raw_ostream* print = nullptr;    // what interpreter.print writes; none: nothing is written
+  std::vector<Probe>* probes = nullptr;  // takes the probes in the order in which they ran
+  Observer* observer = nullptr;
+  /// Products and sums of dots and convolutions round one by one, steps of a windowed reduction in its own
+  /// type: the arithmetic of StableHLO's interpreter, which expected values inside programs were made for.
+  bool stepwise = false;
+  bool any_results = false;  // results that are no arrays become empty tensors instead of an error
+};
+
 /// Runs the entry function on whole arrays and gives whole results. Replicas that disagree are reported to
 /// `sink` as a warning (kEvalReplicasDiffer); the lowest device's value is taken.
 llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
-                                                 DiagnosticSink* sink = nullptr, Observer* observer = nullptr);
+                                                 DiagnosticSink* sink = nullptr,
+                                                 const RunOptions& options = {});
+
+/// Functions that take no inputs and that no other function calls or runs, in order: what a program that
+/// checks itself is made of.
+std::vector<hlo::FuncId> selfContainedFunctions(const hlo::Module& module);
 
 /// True for ops that depend on nothing but their operands and attributes: no control flow, collectives or
 /// side effects.

@@ -51,7 +51,7 @@ bool checkVersion(const File& file, Fault& fault) {
 }  // namespace
 
 llvm::Expected<hlo::Module> readBytecode(llvm::StringRef bytes, llvm::StringRef filename,
-                                         DiagnosticSink& sink) {
+                                         DiagnosticSink& sink, const ReadOptions& options) {
   if (filename.empty() || filename == "-") filename = "<stdin>";
   Fault fault;
   Bytes in(bytes, 0, fault);
@@ -62,7 +62,7 @@ llvm::Expected<hlo::Module> readBytecode(llvm::StringRef bytes, llvm::StringRef 
     return fault.take(filename);
   Entries entries(file, fault);
   Importer importer(file, entries, filename, module);
-  if (!importer.run() || fault.isSet()) return fault.take(filename);
+  if (!importer.run(options.any_entry) || fault.isSet()) return fault.take(filename);
   if (!importer.sawFileLoc())
     sink.warn(Code::kNoLocations, module.source_file,
               "the program has no source locations; lines are those of the text that was serialised");

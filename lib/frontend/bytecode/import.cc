@@ -33,7 +33,7 @@ Importer::Importer(const File& file, Entries& entries, llvm::StringRef filename,
       types_(file.types.size()),
       types_open_(file.types.size()) {}
 
-bool Importer::run() {
+bool Importer::run(bool any_entry) {
   m.source_file = base_;
   const RawOp& top = f.ops[f.top];
   if (nameOf(top) != "builtin.module" || top.regions.size() != 1)
@@ -49,7 +49,8 @@ bool Importer::run() {
       return e.fail(Code::kUnknownOp, f.ops[id].offset, "unknown operation '" + name + "' in a module");
     if (!func(f.ops[id])) return false;
   }
-  if (std::string why = chooseEntry(m); !why.empty()) return e.fail(Code::kUnknownName, top.offset, why);
+  if (std::string why = chooseEntry(m, any_entry); !why.empty())
+    return e.fail(Code::kUnknownName, top.offset, why);
   applyModuleAliases(m);
   return !e.failed();
 }

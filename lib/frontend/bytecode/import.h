@@ -18,7 +18,8 @@ std::optional<OpRow> findOp(llvm::StringRef name);
 class Importer {
  public:
   Importer(const File& file, Entries& entries, llvm::StringRef filename, hlo::Module& module);
-  bool run();
+  /// `any_entry`: as in ReadOptions.
+  bool run(bool any_entry);
   bool sawFileLoc() const { return saw_file_loc_; }
 
  private:

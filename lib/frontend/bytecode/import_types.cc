@@ -1,5 +1,6 @@
 // Types and locations.
 #include "import.h"
+#include "tpu/hlo/quantized.h"
 
 namespace tpu::frontend::bytecode {
 
@@ -69,7 +70,10 @@ hlo::TypeId Importer::tensor(const TypeNode& node) {
   const TypeNode* element_node = e.type(of);
   if (!element_node) return {};
   if (element_node->tag == TypeTag::kQuantized || element_node->tag == TypeTag::kQuantizedPerAxis) {
-    t.encoding = text_.type(of);
+    std::string why;
+    const auto quantization = hlo::parseQuantization(text_.type(of), &why);
+    if (!quantization) return fail("bad quantized type: " + why);
+    t.encoding = hlo::quantizationText(*quantization);
     of = (*element_node)[1].row();
   }
   auto element = e.element(of);

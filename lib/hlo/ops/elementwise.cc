@@ -62,6 +62,7 @@ unsigned allowed(Opcode opcode) {
     case Opcode::is_finite:
     case Opcode::reduce_precision:
       return kF;
+    case Opcode::chlo_mulhi:
     case Opcode::count_leading_zeros:
     case Opcode::popcnt:
     case Opcode::shift_left:
@@ -272,6 +273,8 @@ llvm::Error ruleChloBroadcast(OpCheck& c) {
   }
   bool compares = c.op.opcode == Opcode::chlo_broadcast_compare;
   ElementType element = compares ? ElementType::kPred : c.in(c.numIn() - 1).element;
+  if (c.op.opcode == Opcode::chlo_broadcast_complex)
+    element = element == ElementType::kF64 ? ElementType::kC128 : ElementType::kC64;
   c.yield(element, dims);
   return llvm::Error::success();
 }

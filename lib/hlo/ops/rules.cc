@@ -39,7 +39,26 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::chlo_broadcast_multiply:
     case Opcode::chlo_broadcast_divide: case Opcode::chlo_broadcast_maximum:
     case Opcode::chlo_broadcast_minimum:
+    case Opcode::chlo_broadcast_and:
+    case Opcode::chlo_broadcast_or:
+    case Opcode::chlo_broadcast_xor:
+    case Opcode::chlo_broadcast_atan2:
+    case Opcode::chlo_broadcast_complex:
+    case Opcode::chlo_broadcast_next_after:
+    case Opcode::chlo_broadcast_polygamma:
+    case Opcode::chlo_broadcast_power:
+    case Opcode::chlo_broadcast_remainder:
+    case Opcode::chlo_broadcast_shift_left:
+    case Opcode::chlo_broadcast_shift_right_arithmetic:
+    case Opcode::chlo_broadcast_shift_right_logical:
+    case Opcode::chlo_broadcast_zeta:
     case Opcode::chlo_broadcast_compare: case Opcode::chlo_broadcast_select: return ruleChloBroadcast;
+    case Opcode::chlo_mulhi:
+      return ruleBinary;
+    case Opcode::chlo_constant_like:
+      return ruleConvert;
+    case Opcode::chlo_scan:
+      return ruleOpaque;
     case Opcode::constant: case Opcode::chlo_constant: return ruleConstant;
     case Opcode::iota: return ruleIota;
     case Opcode::rng: return ruleRng;
@@ -114,7 +133,12 @@ bool resultsFollow(Opcode opcode) {
     case Opcode::dynamic_reshape: case Opcode::real_dynamic_slice: case Opcode::dynamic_pad:
     case Opcode::dynamic_conv: case Opcode::torch_index_select: case Opcode::einsum:
     case Opcode::unary_einsum:
-    case Opcode::chlo_ragged_dot: case Opcode::composite: case Opcode::custom_call: case Opcode::infeed:
+    case Opcode::chlo_ragged_dot:
+    case Opcode::chlo_constant_like:
+    case Opcode::chlo_scan:
+    case Opcode::composite:
+    case Opcode::custom_call:
+    case Opcode::infeed:
     case Opcode::recv: case Opcode::sdy_manual_computation: return false;
     default: return true;
   }
