@@ -38,7 +38,9 @@ Core& ChipSim::addCore(int64_t device) {
   cores.push_back(std::make_unique<Core>());
   PerDevice d;
   d.device = device;
-  d.hbm = Memory(memoryBytes(isa::Space::kHbm), machine_.strict);
+  const int64_t hbm = memoryBytes(isa::Space::kHbm);
+  d.arena = Arena(hbm + Core::arenaBytes(chip_), 4 + chip_.xlus, machine_.strict);
+  d.hbm = d.arena.take(hbm);
   d.cmem = Memory(memoryBytes(isa::Space::kCmem), machine_.strict);
   if (machine_.strict) {
     d.hbm_shadow = Memory(memoryBytes(isa::Space::kHbm), true);
@@ -57,7 +59,8 @@ Core& ChipSim::addCore(int64_t device) {
     link.flows.resize(cores.size() + static_cast<size_t>(chip_.ici_links));
   }
   Core& core = *cores.back();
-  core.init(*machine_.code, chip_, this, device, static_cast<int>(cores.size()) - 1, machine_.mode);
+  core.init(*machine_.code, chip_, this, device, static_cast<int>(cores.size()) - 1, machine_.mode,
+            devices.back().arena);
   return core;
 }
 

@@ -115,6 +115,7 @@ class ChipSim {
   };
   struct PerDevice {
     int64_t device = 0;
+    Arena arena;  // of registers, VMEM and HBM
     Memory hbm, hbm_shadow, cmem, cmem_shadow;
     std::vector<int64_t> semaphores;
     struct Due {  // a transfer whose bytes a semaphore counts

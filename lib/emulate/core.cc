@@ -19,10 +19,13 @@ Stall stallOfFifo(int fifo) {
   return fifo < kMrfFifo ? Stall::kXlu : Stall::kMxu;
 }
 
+// The short FIFOs, most of whose entries are used.
+bool inArena(int fifo) { return fifo == kEupFifo || (fifo >= kXluFifo && fifo < kTrfFifo); }
+
 }  // namespace
 
 void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int64_t dev, int local_index,
-                Mode run_mode) {
+                Mode run_mode, Arena& arena) {
   code = &decoded;
   chip = &of;
   sim = on;
@@ -31,13 +34,11 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
   mode = run_mode;
   strict = mode != Mode::kPlain;
   const bool shadows = mode == Mode::kStrict;
+  vmem_bytes = of.vmem_bytes;
   p[isa::kAlways] = 1;
-  v = Lazy<Vector>(kFileSize, strict);
+  v = Lazy<Vector>(kFileSize, arena);
   s.fill(~0u);
   smem = Lazy<uint32_t>(static_cast<size_t>(of.smem_bytes / 4), strict);
-  vmem = Memory(of.vmem_bytes, shadows);
-  vmem_data = vmem.data();
-  vmem_bytes = of.vmem_bytes;
   for (Lazy<uint8_t>* counts : {&vmem_read_by_dma, &vmem_written_by_dma})
     *counts = Lazy<uint8_t>(static_cast<size_t>(vmem_bytes / 512) + 8, false);
   if (strict) {
@@ -54,18 +55,23 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
     Fifo& f = fifos[index];
     f.depth = depth;
     f.ready.assign(depth, 0);
-    if (mode != Mode::kTiming) f.value = Lazy<Vector>(depth, false);
+    if (mode != Mode::kTiming)
+      f.value = inArena(index) ? Lazy<Vector>(depth, arena) : Lazy<Vector>(depth, false);
     if (shadows) f.shadow = Lazy<Vector>(depth, false);
   };
   fifo(kEupFifo, of.eup_depth);
   fifo(kV2sFifo, of.v2s_depth);
   for (int u = 0; u < of.xlus; ++u) fifo(kXluFifo + u, of.xlu_depth), fifo(kTrfFifo + u, of.trf_depth);
   for (int m = 0; m < of.mxus; ++m) fifo(kMrfFifo + m, of.mxu_addressed ? 0 : of.mrf_depth);
+  vmem = arena.take(of.vmem_bytes);  // last: its used part is what varies
+  vmem_data = vmem.data();
   xlu.resize(of.xlus);
   mxu.resize(of.mxus);
   for (Mxu& m : mxu) {
     m.side = of.mxu_side;
     m.panels = isa::mxuPanels(of.mxu_side);
+    const int rows = kMaxOperandRows + (of.mxu_addressed ? kMaxGatheredRows : of.mrf_depth * 8 / m.panels);
+    if (mode != Mode::kTiming) m.lhs = Lazy<float>(static_cast<size_t>(rows) * of.mxu_side, false);
     if (!of.mxu_addressed) continue;
     if (mode != Mode::kTiming) m.acc = Lazy<Vector>(of.mrb_entries, false);
     if (shadows) m.acc_shadow = Lazy<Vector>(of.mrb_entries, false);
@@ -78,6 +84,11 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
   kernel_calls.assign(decoded.kernels.size(), 0);
   const size_t blocks = of.imem_block_bundles > 0 ? decoded.bundles.size() / of.imem_block_bundles + 1 : 1;
   block_used_.assign(blocks, 0);
+}
+
+int64_t Core::arenaBytes(const target::Chip& of) {
+  return (kFileSize + of.eup_depth + of.xlus * of.xlu_depth) * static_cast<int64_t>(sizeof(Vector)) +
+         of.vmem_bytes;
 }
 
 void Core::fail(const Op& op, tpu::Code failure, const llvm::Twine& text) {

@@ -36,10 +36,13 @@ struct Fifo {
   int slot(int nth) const { return head + nth < depth ? head + nth : head + nth - depth; }
 };
 
+// Rows that gather where no FIFO bounds them.
+inline constexpr int kMaxGatheredRows = 1024;
+
 // A matrix unit. Rows gather in `lhs` until somebody pops a value that they produce, or the weights change.
 struct Mxu {
   struct Stage {
-    std::vector<float> w;  // side x side, row k
+    Lazy<float> w;  // side x side, row k
     bool integer = false;
     bool filled = false;
     std::vector<uint8_t> undefined;  // per column
@@ -49,7 +52,7 @@ struct Mxu {
   FmaGemmRhs weights;
   bool has_weights = false, weights_integer = false;
   std::vector<uint8_t> undefined_columns;
-  std::vector<float> lhs;  // rows x side
+  Lazy<float> lhs;  // rows x side, room for all that may gather
   std::vector<uint8_t> undefined_rows;
   int rows = 0;  // gathered
   bool lhs_integer = false;
@@ -74,8 +77,11 @@ class Core {
  public:
   enum class State : uint8_t { kReady, kWaitSemaphore, kWaitQueue, kHalted, kFaulted };
 
+  /// Takes registers and VMEM from `arena`.
   void init(const Decoded& decoded, const target::Chip& chip, ChipSim* sim, int64_t device, int local,
-            Mode mode);
+            Mode mode, Arena& arena);
+  /// What init takes of it.
+  static int64_t arenaBytes(const target::Chip& chip);
 
   /// Takes up the program at this cycle and runs up to the first bundle that concerns others.
   void start(int64_t cycle);

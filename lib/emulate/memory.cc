@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -89,8 +90,29 @@ Memory::Memory(int64_t bytes, bool poison) : bytes_(bytes) {
 }
 
 Memory::~Memory() {
+  if (borrowed_) return;
   if (mapped_) munmap(data_, mapped_);
   if (!mapped_) std::free(data_);
+}
+
+Memory Memory::part(int64_t at, int64_t bytes) const {
+  assert(at + bytes <= bytes_);
+  Memory part;
+  part.data_ = data_ + at;
+  part.bytes_ = bytes;
+  part.borrowed_ = true;
+  return part;
+}
+
+Arena::Arena(int64_t bytes, int memories, bool poison) : poison_(poison) {
+  if (!poison) room_ = Memory(bytes + memories * kAlign, false);
+}
+
+Memory Arena::take(int64_t bytes) {
+  if (poison_) return Memory(bytes, true);
+  const int64_t at = used_;
+  used_ += (bytes + kAlign - 1) / kAlign * kAlign;
+  return room_.part(at, bytes);
 }
 
 }  // namespace tpu::emulate

@@ -11,8 +11,12 @@
 #include "tpu/support/diagnostics.h"
 #include "tpu/support/parallel.h"
 
+#include <time.h>
+#include <cstdio>
 namespace tpu::emulate {
 namespace {
+struct TT{static double now(){timespec t;clock_gettime(CLOCK_THREAD_CPUTIME_ID,&t);return t.tv_sec*1e3+t.tv_nsec/1e6;}double t0=now();void operator()(const char*w){double t=now();fprintf(stderr,"PH %s %.3f\n",w,t-t0);t0=now();}};
+
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kSkewNanoseconds = 50000;
@@ -32,18 +36,24 @@ class Runner {
     const bool loads = !options_.timing_only || !args.empty();
     if (loads)
       if (auto e = checkArguments(program_, args)) return e;
+    TT tt;
     if (auto e = build()) return e;
+tt("build");
     loadDevices(machine_, chips_, args);
+tt("load");
     if (auto e = simulate()) return e;
+tt("simulate");
     if (machine_.strict)
       if (auto e = checkClean()) return e;
     RunResult result;
     if (auto e = gatherStats(machine_, chips_, &result)) return e;
+tt("stats");
     if (!options_.timing_only) {
       auto results = collectResults(machine_, chips_);
       if (!results) return results.takeError();
       result.results = std::move(*results);
     }
+tt("collect");
     return result;
   }
 
@@ -58,9 +68,10 @@ class Runner {
                   "the program runs on " + llvm::Twine(program_.devices) + " devices, " + program_.target +
                       " has " + llvm::Twine(machine_.target.numDevices()));
     const Mode mode = options_.timing_only ? Mode::kTiming : options_.strict ? Mode::kStrict : Mode::kPlain;
+TT tt;
     auto decoded = decode(program_, chip, mode);
     if (!decoded) return decoded.takeError();
-    decoded_ = std::move(*decoded);
+decoded_ = std::move(*decoded);tt("decode");
     machine_.program = &program_;
     machine_.code = &decoded_;
     machine_.mode = mode;
@@ -245,7 +256,8 @@ class Runner {
 
 llvm::Expected<RunResult> run(const isa::Program& program, llvm::ArrayRef<HostTensor> args,
                               const RunOptions& options) {
-  return Runner(program, options).run(args);
+TT tt; llvm::Expected<RunResult> r=[&]{Runner rr(program, options);
+  return rr.run(args);}();tt("all");return r;
 }
 
 }  // namespace tpu::emulate

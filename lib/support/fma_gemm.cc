@@ -106,6 +106,11 @@ void edgeTile(const float* lhs, ptrdiff_t lhs_stride, const float* rhs, float* a
 void pack(const float* rhs, ptrdiff_t rhs_stride, int64_t width, int64_t depth, float* out) {
   for (int64_t j = 0; j < width; j += kCols) {
     const int64_t cols = std::min<int64_t>(kCols, width - j);
+    if (cols == kCols) {  // of a length that the compiler knows
+      for (int64_t k = 0; k < depth; ++k, out += kCols)
+        std::memcpy(out, rhs + k * rhs_stride + j, kCols * sizeof(float));
+      continue;
+    }
     for (int64_t k = 0; k < depth; ++k, out += kCols) {
       std::memcpy(out, rhs + k * rhs_stride + j, cols * sizeof(float));
       std::fill(out + cols, out + kCols, 0.0f);

@@ -28,7 +28,8 @@ void transposeEntry(uint32_t* d, const uint32_t* buffer, int lane, int j);
 
 /// Operand values as a matrix unit sees them: rows x 128 f32 (integers as themselves, f32 rounded to bf16),
 /// from one register. `type` is any vmatpush or vmatmul opcode of the operand type. Returns the rows (8, 16
-/// or 32); out holds rows * 128 floats.
+/// or 32); out holds rows * 128 floats, at a multiple of 64 bytes.
+inline constexpr int kMaxOperandRows = 32;
 int mxuOperand(isa::Opcode type, const uint32_t* a, float* out);
 /// Whether the results of this operand type are s32.
 bool mxuInteger(isa::Opcode type);

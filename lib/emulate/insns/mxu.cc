@@ -13,8 +13,6 @@
 namespace tpu::emulate {
 namespace {
 
-constexpr int kMaxRows = 32;
-
 // Definedness of a register's elements, as flags per row and lane of the unpacked form.
 void elementShadow(isa::Opcode op, const uint32_t* shadow, uint8_t* out) {
   const int rows = isa::mxuRows(op), per_word = rows / 8, bits = 32 / per_word;
@@ -33,31 +31,45 @@ Lanes lanesOf(const Mxu& m, int panel) {
   return {0, 128, panel * 128};
 }
 
+// The rows of an operand to where a matrix has these lanes of them.
+void operandRows(const Mxu& m, const Op& op, const uint32_t* value, const Lanes& lanes, float* to) {
+  if (m.side == 128) {
+    mxuOperand(op.opcode, value, to);
+    return;
+  }
+  alignas(64) float rows[kMaxOperandRows * 128];
+  const int n = mxuOperand(op.opcode, value, rows);
+  for (int r = 0; r < n; ++r)
+    std::memcpy(to + r * m.side + lanes.at, rows + r * 128 + lanes.first, lanes.count * sizeof(float));
+}
+
 template <bool kStrict>
 void pushWeights(Core& c, const Op& op, bool transposed) {
   Mxu& m = c.mxu[op.unit];
   Mxu::Stage& stage = m.stage[op.small[0]];
   const bool integer = mxuInteger(op.opcode);
   if (stage.w.empty()) {
-    stage.w.assign(static_cast<size_t>(m.side) * m.side, 0.0f);
+    stage.w = Lazy<float>(static_cast<size_t>(m.side) * m.side, false);
     stage.undefined.assign(m.side, 0);
   }
   stage.filled = true;
   stage.integer = integer;
-  float rows[kMaxRows * 128];
-  const int n = mxuOperand(op.opcode, c.v[op.a].w, rows);
+  const int n = isa::mxuRows(op.opcode);
   const Lanes lanes = lanesOf(m, op.small[2]);
   const int first = op.small[1] * n;
-  uint8_t undefined[kMaxRows * 128];
-  if constexpr (kStrict) elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
-  for (int r = 0; r < n; ++r) {
-    const float* from = rows + r * 128 + lanes.first;
-    if (!transposed) {
-      std::memcpy(&stage.w[(first + r) * m.side + lanes.at], from, lanes.count * sizeof(float));
-    } else {
-      for (int l = 0; l < lanes.count; ++l) stage.w[(lanes.at + l) * m.side + first + r] = from[l];
-    }
-    if constexpr (kStrict) {
+  if (transposed) {
+    alignas(64) float rows[kMaxOperandRows * 128];
+    mxuOperand(op.opcode, c.v[op.a].w, rows);
+    float* to = &stage.w[lanes.at * m.side + first];
+    for (int l = 0; l < lanes.count; ++l)
+      for (int r = 0; r < n; ++r) to[l * m.side + r] = rows[r * 128 + lanes.first + l];
+  } else {
+    operandRows(m, op, c.v[op.a].w, lanes, &stage.w[first * m.side]);
+  }
+  if constexpr (kStrict) {
+    uint8_t undefined[kMaxOperandRows * 128];
+    elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
+    for (int r = 0; r < n; ++r) {
       // Row 0 of a matrix starts the column's record anew.
       for (int l = 0; l < lanes.count; ++l) {
         const uint8_t bad = undefined[r * 128 + lanes.first + l];
@@ -155,19 +167,9 @@ bool gather(Core& c, const Op& op, int* n) {
   if (m.rows > 0 && m.lhs_integer != integer) multiply<kStrict>(c, op.unit);
   m.lhs_integer = integer;
   *n = isa::mxuRows(op.opcode);
-  const size_t need = static_cast<size_t>(m.rows + *n) * m.side;
-  if (m.lhs.size() < need) m.lhs.resize(std::max(need, m.lhs.size() * 2));
   const int panel = op.small[0];
   const Lanes lanes = lanesOf(m, panel);
-  if (m.side == 128) {
-    mxuOperand(op.opcode, c.v[op.a].w, &m.lhs[static_cast<size_t>(m.rows) * 128]);
-  } else {
-    float rows[kMaxRows * 128];
-    mxuOperand(op.opcode, c.v[op.a].w, rows);
-    for (int r = 0; r < *n; ++r)
-      std::memcpy(&m.lhs[static_cast<size_t>(m.rows + r) * m.side + lanes.at], rows + r * 128 + lanes.first,
-                  lanes.count * sizeof(float));
-  }
+  operandRows(m, op, c.v[op.a].w, lanes, &m.lhs[static_cast<size_t>(m.rows) * m.side]);
   const int before = m.panels_given;
   if (m.panels > 1 && before != panel) {
     c.fail(op, tpu::Code::kEmuMatrixUnit,
@@ -176,7 +178,7 @@ bool gather(Core& c, const Op& op, int* n) {
   }
   if constexpr (kStrict) {
     m.undefined_rows.resize(m.rows + *n);
-    uint8_t undefined[kMaxRows * 128];
+    uint8_t undefined[kMaxOperandRows * 128];
     elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
     for (int r = 0; r < *n; ++r) {
       const uint8_t* row = undefined + r * 128 + lanes.first;
@@ -213,7 +215,7 @@ void matmulAcc(Core& c, const Op& op) {
   const uint32_t first = c.scalar(op);
   for (int g = 0; g < n / 8; ++g) m.targets.push_back(static_cast<uint16_t>(first + g * m.panels));
   m.rows += n;
-  if (m.rows >= 1024) multiply<kStrict>(c, op.unit);
+  if (m.rows >= kMaxGatheredRows) multiply<kStrict>(c, op.unit);
 }
 
 template <bool kStrict>

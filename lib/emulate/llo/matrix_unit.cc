@@ -5,19 +5,19 @@
 
 namespace tpu::emulate::llo_run {
 namespace {
-constexpr int kLanes = 128, kMaxRows = 32;
+constexpr int kLanes = 128;
 }
 
 MatrixUnit::MatrixUnit(int side, int accumulators) : side_(side), accumulators_(accumulators) {
   for (auto& w : staging_) w.assign(side * side, 0);
   latch(0);
-  lhs_.assign(kMaxRows * side, 0);
+  lhs_.assign(kMaxOperandRows * side, 0);
   for (Vector& v : accumulators_) v = Vector{};
 }
 
 // A side below 128 takes half `panel` of the lanes, a larger one lane panel `panel` of its columns.
 void MatrixUnit::push(isa::Opcode op, const Vector& a, bool transposed, int staging, int group, int panel) {
-  float values[kMaxRows * kLanes];
+  alignas(64) float values[kMaxOperandRows * kLanes];
   const int rows = mxuOperand(op, a.w, values), width = side_ < kLanes ? side_ : kLanes;
   const int first_lane = side_ < kLanes ? panel * side_ : 0, first = side_ < kLanes ? 0 : panel * kLanes;
   for (int r = 0; r < rows && group * rows + r < side_; ++r)
@@ -28,7 +28,7 @@ void MatrixUnit::push(isa::Opcode op, const Vector& a, bool transposed, int stag
 }
 
 void MatrixUnit::multiply(isa::Opcode op, const Vector& a, int panel, std::deque<Vector>& out) {
-  float values[kMaxRows * kLanes];
+  alignas(64) float values[kMaxOperandRows * kLanes];
   const int rows = mxuOperand(op, a.w, values), width = side_ < kLanes ? side_ : kLanes, panels = isa::mxuPanels(side_);
   const int first_lane = side_ < kLanes ? panel * side_ : 0, first = side_ < kLanes ? 0 : panel * kLanes;
   for (int r = 0; r < rows; ++r)
