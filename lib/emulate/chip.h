@@ -3,11 +3,13 @@
 // on a thread of its own.
 #pragma once
 #include <deque>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
 #include <queue>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core.h"
@@ -144,15 +146,19 @@ class ChipSim {
   struct Event {
     Event(int64_t at, EventKind what) : time(at), kind(what) {}
     int64_t time;
+    // Of one time, arrivals come first, by sending chip; then what this chip has scheduled itself.
+    int32_t sender = std::numeric_limits<int32_t>::max();
     uint64_t sequence = 0;
     EventKind kind;
     int32_t core = 0, index = 0;
     TransferPtr transfer;
     std::shared_ptr<Packet> packet;
     int64_t amount = 0;
-    bool operator<(const Event& o) const { return time != o.time ? time > o.time : sequence > o.sequence; }
+    bool operator<(const Event& o) const {
+      return std::tie(time, sender, sequence) > std::tie(o.time, o.sender, o.sequence);
+    }
   };
-  void schedule(Event event);
+  void schedule(Event event);  // of this chip's own
   void handle(const Event& event);
   void stepCore(Core& core);
   void faultAt(Core& core);

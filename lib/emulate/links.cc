@@ -124,7 +124,9 @@ void ChipSim::tryLink(int index, int64_t now) {
 void ChipSim::receive(Message message) {
   Event e(message.time, EventKind::kArrive);
   e.packet = std::make_shared<Packet>(std::move(message.packet));
-  schedule(std::move(e));
+  e.sender = message.from_chip;
+  e.sequence = message.sequence;
+  events_.push(std::move(e));
 }
 
 void ChipSim::arrive(const Event& event) {

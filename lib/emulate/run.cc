@@ -1,8 +1,11 @@
-// A whole run: chips in windows of one hop latency, the end of it, and what is to be said when there is none.
+// A whole run: chips in turns, the end of it, and what is to be said when there is none.
 //
-// A message that leaves a chip within a window [T, T + hop) reaches the next chip at T + hop or later, so
-// within a window chips do not see one another and may run on any number of threads; between windows messages
-// are handed over in the order (time, sending chip, sequence).
+// A message that leaves a chip at T reaches its neighbours at T + hop and others at T + 2 hop or later. Up to the
+// earliest of these times a chip sees nothing of the others and may run by itself, on any thread. Where there
+// are fewer threads than chips, they take turns in two groups in which few are neighbours: each turn then
+// spans two hops, and the host's caches are filled with a chip's state half as often. What a chip does depends
+// on its messages and their times alone (arrivals come before anything else of the same time, in the order of
+// their senders), so that turns change nothing but the time a run takes.
 #include <algorithm>
 #include <limits>
 
@@ -11,12 +14,8 @@
 #include "tpu/support/diagnostics.h"
 #include "tpu/support/parallel.h"
 
-#include <time.h>
-#include <cstdio>
 namespace tpu::emulate {
 namespace {
-struct TT{static double now(){timespec t;clock_gettime(CLOCK_THREAD_CPUTIME_ID,&t);return t.tv_sec*1e3+t.tv_nsec/1e6;}double t0=now();void operator()(const char*w){double t=now();fprintf(stderr,"PH %s %.3f\n",w,t-t0);t0=now();}};
-
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kSkewNanoseconds = 50000;
@@ -36,24 +35,18 @@ class Runner {
     const bool loads = !options_.timing_only || !args.empty();
     if (loads)
       if (auto e = checkArguments(program_, args)) return e;
-    TT tt;
     if (auto e = build()) return e;
-tt("build");
     loadDevices(machine_, chips_, args);
-tt("load");
     if (auto e = simulate()) return e;
-tt("simulate");
     if (machine_.strict)
       if (auto e = checkClean()) return e;
     RunResult result;
     if (auto e = gatherStats(machine_, chips_, &result)) return e;
-tt("stats");
     if (!options_.timing_only) {
       auto results = collectResults(machine_, chips_);
       if (!results) return results.takeError();
       result.results = std::move(*results);
     }
-tt("collect");
     return result;
   }
 
@@ -68,10 +61,9 @@ tt("collect");
                   "the program runs on " + llvm::Twine(program_.devices) + " devices, " + program_.target +
                       " has " + llvm::Twine(machine_.target.numDevices()));
     const Mode mode = options_.timing_only ? Mode::kTiming : options_.strict ? Mode::kStrict : Mode::kPlain;
-TT tt;
     auto decoded = decode(program_, chip, mode);
     if (!decoded) return decoded.takeError();
-decoded_ = std::move(*decoded);tt("decode");
+    decoded_ = std::move(*decoded);
     machine_.program = &program_;
     machine_.code = &decoded_;
     machine_.mode = mode;
@@ -142,56 +134,93 @@ decoded_ = std::move(*decoded);tt("decode");
   }
 
   llvm::Error simulate() {
+    planTurns();
     while (true) {
-      int64_t next = kNever;
-      for (const auto& chip : chips_) next = std::min(next, chip->nextTime());
+      const int64_t next = earliest();
       if (next == kNever) break;
       if (options_.max_cycles > 0 && next / kTicksPerCycle > options_.max_cycles)
         return fail(Code::kEmuHang, "",
                     "the run has not ended after " + llvm::Twine(options_.max_cycles) + " cycles",
                     ExitStatus::kHangs);
-      const int64_t end = chips_.size() == 1 ? kNever : next + machine_.hop_ticks;
-      window(end);
-      if (auto e = firstFault()) return e;
-      deliver();
+      if (const Fault* fault = firstFault(); fault && fault->cycle * kTicksPerCycle < next) break;
+      for (const auto& chips : turns_) turn(chips);
     }
+    if (const Fault* fault = firstFault()) return report(*fault);
     return checkHalted();
   }
 
-  void window(int64_t end) {
-    llvm::SmallVector<ChipSim*, 16> busy;
-    for (const auto& chip : chips_)
-      if (chip->nextTime() < end) busy.push_back(chip.get());
-    if (options_.threads > 1 && busy.size() > 1) {
-      parallelFor(busy.size(), [&](size_t i) { busy[i]->runUntil(end); });
+  int64_t earliest() const {
+    int64_t next = kNever;
+    for (const auto& chip : chips_) next = std::min(next, chip->nextTime());
+    return next;
+  }
+
+  // Neighbours of every chip, and the groups that take turns: a chip joins the first one that holds fewer of
+  // its neighbours.
+  void planTurns() {
+    neighbours_.resize(chips_.size());
+    for (size_t c = 0; c < chips_.size(); ++c)
+      for (int link = 0; link < machine_.target.chip.ici_links; ++link) {
+        const int64_t other = target::neighbour(machine_.target, static_cast<int64_t>(c), link);
+        if (other >= 0 && !llvm::is_contained(neighbours_[c], other)) neighbours_[c].push_back(other);
+      }
+    const bool thread_each = options_.threads > 1 && static_cast<size_t>(options_.threads) >= chips_.size();
+    turns_.resize(thread_each || chips_.size() == 1 ? 1 : 2);
+    std::vector<size_t> turn_of(chips_.size(), turns_.size());
+    for (size_t c = 0; c < chips_.size(); ++c) {
+      std::array<int, 2> met{};
+      for (const int64_t n : neighbours_[c])
+        if (turn_of[static_cast<size_t>(n)] < turns_.size()) ++met[turn_of[static_cast<size_t>(n)]];
+      turn_of[c] = turns_.size() == 2 && met[1] < met[0];
+      turns_[turn_of[c]].push_back(c);
+    }
+  }
+
+  // The time before which nothing of the other chips, or of an answer to what it sends itself, reaches a chip.
+  int64_t horizon(size_t chip, int64_t earliest_of_all) const {
+    if (chips_.size() == 1) return kNever;
+    int64_t near = kNever;
+    for (const int64_t n : neighbours_[chip]) near = std::min(near, chips_[static_cast<size_t>(n)]->nextTime());
+    return std::min(near == kNever ? kNever : near + machine_.hop_ticks,
+                    earliest_of_all + 2 * machine_.hop_ticks);
+  }
+
+  void turn(llvm::ArrayRef<size_t> group) {
+    struct Stint {
+      ChipSim* chip;
+      int64_t end;
+    };
+    llvm::SmallVector<Stint, 16> stints;
+    const int64_t next = earliest();
+    if (next == kNever) return;
+    for (const size_t c : group)
+      if (const int64_t end = horizon(c, next); chips_[c]->nextTime() < end)
+        stints.push_back({chips_[c].get(), end});
+    if (options_.threads > 1 && stints.size() > 1) {
+      parallelFor(stints.size(), [&](size_t i) { stints[i].chip->runUntil(stints[i].end); });
     } else {
-      for (ChipSim* chip : busy) chip->runUntil(end);
+      for (const Stint& s : stints) s.chip->runUntil(s.end);
+    }
+    for (const Stint& s : stints) {
+      for (Message& m : s.chip->outbox) chips_[static_cast<size_t>(m.to_chip)]->receive(std::move(m));
+      s.chip->outbox.clear();
     }
   }
 
-  void deliver() {
-    std::vector<Message> all;
-    for (const auto& chip : chips_) {
-      std::move(chip->outbox.begin(), chip->outbox.end(), std::back_inserter(all));
-      chip->outbox.clear();
-    }
-    std::stable_sort(all.begin(), all.end(), [](const Message& a, const Message& b) {
-      return std::tie(a.time, a.from_chip, a.sequence) < std::tie(b.time, b.from_chip, b.sequence);
-    });
-    for (Message& m : all) chips_[static_cast<size_t>(m.to_chip)]->receive(std::move(m));
-  }
-
-  llvm::Error firstFault() const {
+  const Fault* firstFault() const {
     const Fault* first = nullptr;
     for (const auto& chip : chips_)
       if (chip->faulted() && (!first || chip->fault().cycle < first->cycle)) first = &chip->fault();
-    if (!first) return llvm::Error::success();
-    std::string where = "device " + std::to_string(first->device) + ", bundle " + std::to_string(first->pc);
-    if (first->pc < decoded_.bundles.size())
-      where += " of " + decoded_.kernels[decoded_.bundles[first->pc].kernel];
-    where += ", cycle " + std::to_string(first->cycle) + ": " + first->text;
-    const std::string loc = first->loc < program_.locs.size() ? program_.locs[first->loc] : "";
-    return fail(first->code, loc, where, first->hang ? ExitStatus::kHangs : ExitStatus::kRefused);
+    return first;
+  }
+
+  llvm::Error report(const Fault& fault) const {
+    std::string where = "device " + std::to_string(fault.device) + ", bundle " + std::to_string(fault.pc);
+    if (fault.pc < decoded_.bundles.size())
+      where += " of " + decoded_.kernels[decoded_.bundles[fault.pc].kernel];
+    where += ", cycle " + std::to_string(fault.cycle) + ": " + fault.text;
+    const std::string loc = fault.loc < program_.locs.size() ? program_.locs[fault.loc] : "";
+    return fail(fault.code, loc, where, fault.hang ? ExitStatus::kHangs : ExitStatus::kRefused);
   }
 
   // Nothing can happen any more: every core must have come to its end.
@@ -250,14 +279,15 @@ decoded_ = std::move(*decoded);tt("decode");
   Machine machine_;
   Decoded decoded_;
   Chips chips_;
+  std::vector<llvm::SmallVector<int64_t, 6>> neighbours_;  // by chip
+  std::vector<std::vector<size_t>> turns_;                 // chips
 };
 
 }  // namespace
 
 llvm::Expected<RunResult> run(const isa::Program& program, llvm::ArrayRef<HostTensor> args,
                               const RunOptions& options) {
-TT tt; llvm::Expected<RunResult> r=[&]{Runner rr(program, options);
-  return rr.run(args);}();tt("all");return r;
+  return Runner(program, options).run(args);
 }
 
 }  // namespace tpu::emulate
