@@ -3,6 +3,7 @@
 // all_gather takes its axes away.
 #include "check.h"
 
+#include "device_value.h"
 #include "llvm/ADT/STLExtras.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/axes.h"
@@ -174,7 +175,7 @@ class Checker {
       std::vector<int64_t> way(devices_);
       bool known = true;
       for (int64_t d = 0; known && d < devices_; ++d) {
-        auto v = loop ? tripsOn(guard.op, d) : valueOn(m_.op(guard.op).operands[0], d, 0);
+        auto v = loop ? tripsOn(guard.op, d) : valueOn(m_, m_.op(guard.op).operands[0], d);
         known = v.has_value();
         if (known) way[d] = loop ? *v : branchOf(guard.op, *v);
       }
@@ -210,43 +211,25 @@ class Checker {
     };
     auto side = [&](ValueId v) -> std::optional<Side> {
       size_t i = llvm::find(cond.args, v) - cond.args.begin();
-      auto start = valueOn(i < cond.args.size() ? op.operands[i] : v, device, 0);
+      auto start = valueOn(m_, i < cond.args.size() ? op.operands[i] : v, device);
       if (!start) return std::nullopt;
       if (i == cond.args.size() || ret.operands[i] == body.args[i]) return Side{*start, 0};
       OpId next = m_.value(ret.operands[i]).def;
       if (!next || (m_.op(next).opcode != Opcode::add && m_.op(next).opcode != Opcode::subtract)) return std::nullopt;
       bool plus = m_.op(next).opcode == Opcode::add, first = m_.op(next).operands[0] == body.args[i];
       if (!first && !(plus && m_.op(next).operands[1] == body.args[i])) return std::nullopt;
-      auto by = valueOn(m_.op(next).operands[first ? 1 : 0], device, 0);
+      auto by = valueOn(m_, m_.op(next).operands[first ? 1 : 0], device);
       if (!by) return std::nullopt;
       return Side{*start, plus ? *by : -*by};
     };
     auto a = side(m_.op(test).operands[0]), b = side(m_.op(test).operands[1]);
     if (!a || !b) return std::nullopt;
     for (int64_t trips = 0; trips < 1 << 16; ++trips) {
-      if (!compares(test, a->now, b->now)) return trips;
+      if (!compares(m_, test, a->now, b->now)) return trips;
       a->now += a->step;
       b->now += b->step;
     }
     return std::nullopt;
-  }
-
-  bool compares(OpId id, int64_t a, int64_t b) const {
-    switch (static_cast<hlo::Comparison>(m_.getInt(id, AttrKey::comparison_direction))) {
-      case hlo::Comparison::kEq:
-        return a == b;
-      case hlo::Comparison::kNe:
-        return a != b;
-      case hlo::Comparison::kLt:
-        return a < b;
-      case hlo::Comparison::kLe:
-        return a <= b;
-      case hlo::Comparison::kGt:
-        return a > b;
-      case hlo::Comparison::kGe:
-        return a >= b;
-    }
-    return false;
   }
 
   int64_t branchOf(OpId op, int64_t value) const {
@@ -278,39 +261,6 @@ class Checker {
     if (at >= theirs.size()) return "does not";
     const hlo::Op& op = m_.op(theirs[at]);
     return "meets " + hlo::opInfo(op.opcode).mnemonic.str() + " at " + m_.loc(op.loc).str() + " in its place";
-  }
-
-  /// An integer that follows from the number of the device.
-  std::optional<int64_t> valueOn(ValueId v, int64_t device, int depth) const {
-    if (auto c = hlo::constantInt(m_, v)) return c;
-    OpId def = m_.value(v).def;
-    if (!def || depth > 32) return std::nullopt;
-    const hlo::Op& op = m_.op(def);
-    if (op.opcode == Opcode::partition_id) return device;
-    if (op.opcode == Opcode::convert || op.opcode == Opcode::reshape) return valueOn(op.operands[0], device, depth + 1);
-    if (op.operands.size() != 2) return std::nullopt;
-    auto a = valueOn(op.operands[0], device, depth + 1), b = valueOn(op.operands[1], device, depth + 1);
-    if (!a || !b) return std::nullopt;
-    switch (op.opcode) {
-      case Opcode::add:
-        return *a + *b;
-      case Opcode::subtract:
-        return *a - *b;
-      case Opcode::multiply:
-        return *a * *b;
-      case Opcode::divide:
-        return *b == 0 ? std::nullopt : std::optional<int64_t>(*a / *b);
-      case Opcode::remainder:
-        return *b == 0 ? std::nullopt : std::optional<int64_t>(*a % *b);
-      case Opcode::compare:
-        return compares(def, *a, *b);
-      case Opcode::minimum:
-        return std::min(*a, *b);
-      case Opcode::maximum:
-        return std::max(*a, *b);
-      default:
-        return std::nullopt;
-    }
   }
 
   std::string names(uint64_t b) const {

@@ -1,10 +1,11 @@
 // Clean-up of the partitioned program: equal operations once, dead ones dropped, reasons kept for what is
 // left.
 #include <algorithm>
-#include <cstring>
 
+#include "collectives.h"
 #include "context.h"
 #include "llvm/ADT/StringMap.h"
+#include "op_key.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/reducer.h"
 
@@ -17,41 +18,10 @@ using hlo::ValueId;
 
 namespace {
 
-void put(std::string& key, int64_t v) { key.append(reinterpret_cast<const char*>(&v), sizeof v); }
-void put(std::string& key, llvm::StringRef s) {
-  put(key, static_cast<int64_t>(s.size()));
-  key.append(s.data(), s.size());
-}
-
-void putAttr(const hlo::Module& m, std::string& key, const hlo::Attr& a) {
-  put(key, static_cast<int64_t>(a.key));
-  put(key, a.i);
-  int64_t bits;
-  std::memcpy(&bits, &a.f, sizeof bits);
-  put(key, bits);
-  for (int64_t v : a.ints) put(key, v);
-  put(key, a.str);
-  for (const std::string& s : a.strs) put(key, s);
-  if (a.literal) {
-    const hlo::Literal& l = m.literal(a.literal);
-    put(key, l.splat);
-    put(key, llvm::StringRef(reinterpret_cast<const char*>(l.bytes.data()), l.bytes.size()));
-  }
-  put(key, a.type.v);
-  put(key, a.sharding.v);
-  for (const hlo::AxisRef& r : a.axes) {
-    put(key, r.axis);
-    put(key, r.pre);
-    put(key, r.size);
-  }
-  put(key, a.groups.rows);
-  for (int64_t v : a.groups.ids) put(key, v);
-}
-
 /// Scoped by region: what an outer region has computed is known inside.
 class CommonOps {
  public:
-  explicit CommonOps(hlo::Module& m) : m_(m), map_(m.numValues()) {}
+  CommonOps(hlo::Module& m, bool collectives) : m_(m), collectives_(collectives), map_(m.numValues()) {}
 
   void run() {
     region(m_.func(m_.entry).body);
@@ -63,7 +33,7 @@ class CommonOps {
   bool candidate(OpId id) const {
     const hlo::Op& op = m_.op(id);
     if (op.results.empty() || hlo::hasTrait(op.opcode, hlo::kSideEffect) ||
-        hlo::hasTrait(op.opcode, hlo::kControl))
+        hlo::hasTrait(op.opcode, hlo::kControl) || (!collectives_ && hlo::hasTrait(op.opcode, hlo::kCollective)))
       return false;
     switch (op.opcode) {
       case Opcode::custom_call:
@@ -92,15 +62,13 @@ class CommonOps {
     }
   }
 
-  std::string keyOf(OpId id) {
+  std::string keyOf(OpId id) const {
     const hlo::Op& op = m_.op(id);
-    std::string key;
-    put(key, static_cast<int64_t>(op.opcode));
-    for (ValueId v : op.operands) put(key, v.v);
-    for (ValueId v : op.results) put(key, m_.value(v).type.v);
-    for (hlo::AttrId a : op.attrs) putAttr(m_, key, m_.attr(a));
-    for (hlo::RegionId r : op.regions) put(key, static_cast<int64_t>(*sharding::reducerOf(m_, r)));
-    return key;
+    OpKey key;
+    for (ValueId v : op.operands) key.put(v.v);
+    for (ValueId v : op.results) key.put(m_.value(v).type.v);
+    key.put(m_, id);
+    return std::move(key.text);
   }
 
   void region(hlo::RegionId r) {
@@ -132,6 +100,7 @@ class CommonOps {
   }
 
   hlo::Module& m_;
+  bool collectives_;
   std::vector<ValueId> map_;
   std::vector<bool> gone_;
   llvm::StringMap<OpId> known_;
@@ -158,10 +127,20 @@ void tidyWhys(hlo::Module& m) {
 
 llvm::Error cleanUp(hlo::Module& m, Context&) {
   hlo::eliminateDeadCode(m);
-  CommonOps(m).run();
+  CommonOps(m, false).run();
+  dropDead(m);
+  return llvm::Error::success();
+}
+
+llvm::Error shareCollectives(hlo::Module& m, Context&) {
+  CommonOps(m, true).run();
+  dropDead(m);
+  return llvm::Error::success();
+}
+
+void dropDead(hlo::Module& m) {
   hlo::eliminateDeadCode(m);
   tidyWhys(m);
-  return llvm::Error::success();
 }
 
 }  // namespace tpu::partition

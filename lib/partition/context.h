@@ -74,7 +74,9 @@ void foldReshardChains(hlo::Module& m, Context& ctx);
 /// Per-device types, collectives for reshards, borders exchanged, padding masked. The module becomes stage
 /// spmd.
 llvm::Error localise(hlo::Module& m, Context& ctx);
-/// Equal ops once, dead ones dropped, all-reduce + slice to reduce-scatter.
+/// Equal ops once, dead ones dropped; collectives stay as they are.
 llvm::Error cleanUp(hlo::Module& m, Context& ctx);
+/// Equal collectives of equal values once.
+llvm::Error shareCollectives(hlo::Module& m, Context& ctx);
 
 }  // namespace tpu::partition

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include "collectives.h"
 #include "passes.h"
 #include "report.h"
 #include "tpu/frontend/frontend.h"
@@ -12,6 +13,8 @@
 namespace tpu::partition {
 
 namespace {
+
+constexpr int64_t kHoistShare = 16;  // hoisting may hold a sixteenth of a device's memory
 
 bool sharded(const State& s) { return s.ctx.mesh.valid() && s.module.stage == hlo::Stage::kHlo; }
 
@@ -89,6 +92,26 @@ llvm::Error localisePass(State& s) {
 
 llvm::Error cleanUpPass(State& s) { return cleanUp(s.module, s.ctx); }
 
+/// The passes on collectives work on programs that this tool divided; others keep theirs as they came.
+template <class Fn>
+llvm::Error onCollectives(State& s, Fn&& pass) {
+  if (s.module.stage == hlo::Stage::kSpmd && s.ctx.mesh) pass(s.module);
+  return llvm::Error::success();
+}
+llvm::Error sharePass(State& s) {
+  return onCollectives(s, [&](hlo::Module& m) { llvm::cantFail(shareCollectives(m, s.ctx)); });
+}
+llvm::Error reassociatePass(State& s) { return onCollectives(s, reassociateCollectives); }
+llvm::Error reduceScatterPass(State& s) { return onCollectives(s, formReduceScatters); }
+llvm::Error hoistPass(State& s) {
+  int64_t budget = s.target.chip.hbmUsablePerDevice() / kHoistShare;
+  return onCollectives(s, [&](hlo::Module& m) { hoistCollectives(m, budget); });
+}
+llvm::Error sinkPass(State& s) { return onCollectives(s, sinkGathers); }
+llvm::Error combinePass(State& s) {
+  return onCollectives(s, [&](hlo::Module& m) { combineCollectives(m, s.target); });
+}
+
 constexpr Pass<State> kPasses[] = {
     {"import", "read the program and bring its shardings to one mesh", importPass},
     {"target", "choose or check the topology that the mesh runs on", targetPass},
@@ -97,6 +120,12 @@ constexpr Pass<State> kPasses[] = {
     {"reshard", "choose how every operation is divided and state each change of sharding", reshardPass},
     {"localise", "per-device shapes, collectives, exchanged borders, masked padding", localisePass},
     {"clean-up", "equal operations once, dead ones dropped", cleanUpPass},
+    {"share", "equal collectives of equal values once", sharePass},
+    {"reassociate", "add before an all-reduce rather than after it", reassociatePass},
+    {"reduce-scatter", "all-reduce and a slice become reduce-scatter", reduceScatterPass},
+    {"hoist", "collectives of what a loop does not change go in front of it", hoistPass},
+    {"sink", "all-gathers next to their first use, those of scanned layers into the loop", sinkPass},
+    {"combine", "small all-reduces and all-gathers over the same devices become one", combinePass},
 };
 
 }  // namespace
@@ -111,6 +140,7 @@ llvm::Error partitionModule(hlo::Module& module, const PartitionOptions& options
   llvm::Error error = llvm::Error::success();
   for (const Pass<State>& pass : passList()) {
     if (error) break;
+    if (llvm::is_contained(options.without, pass.name)) continue;
     error = pass.run(s);
     if (!error) error = hlo::verify(s.module);
   }

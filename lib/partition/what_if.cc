@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "collectives.h"
 #include "llvm/ADT/STLExtras.h"
 #include "tpu/sharding/text.h"
 

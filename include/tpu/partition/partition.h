@@ -14,6 +14,7 @@ struct PartitionOptions {
   std::string mesh;                                            // "x=4,y=2", empty: the program's own
   std::vector<std::pair<std::string, std::string>> shardings;  // argument position or name -> sharding text
   std::string target;  // "v5e:4x2", empty: the default chip, as many devices as the mesh
+  std::vector<std::string> without;  // names of passes left out (partitionModule; tools have --passes)
 };
 
 /// All passes at once, verified after each. A module of stage spmd is left as it is.
