@@ -130,7 +130,8 @@ void Generator::step() {
       &Generator::predStep,        &Generator::convertStep,       &Generator::clampStep,
       &Generator::groupStep,       &Generator::barrierStep,       &Generator::reshardStep,
       &Generator::ifStep,          &Generator::nestedLoopStep,    &Generator::nestedManualStep,
-      &Generator::exchangeStep,    &Generator::batchedScatterStep};
+      &Generator::exchangeStep,    &Generator::batchedScatterStep,
+      &Generator::collectivesStep};
   (this->*kSteps[r_.below(std::size(kSteps))])(x, dims(x));
 }
 

@@ -79,6 +79,8 @@ TEST(RandomPrograms, CoverAllKinds) {
   std::vector<bool> seen(1000, false);
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     hlo::Module m = randomProgram(seed, stepsOf(seed));
+    llvm::Error sound = hlo::verify(m);
+    EXPECT_FALSE(bool(sound)) << "SEED=" << seed << " " << errorText(std::move(sound)) << hlo::toText(m);
     hlo::walk(m, [&](hlo::OpId id) { seen[static_cast<size_t>(m.op(id).opcode)] = true; });
   }
   for (Opcode opcode :

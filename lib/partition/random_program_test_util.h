@@ -2,6 +2,7 @@
 // s32 of up to three dimensions, so that programs compare bit for bit; operations on other types convert on both
 // sides.
 #pragma once
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "tpu/hlo/builder.h"
 #include "tpu/hlo/module.h"
 
@@ -91,6 +92,11 @@ class Generator {
   void nestedLoopStep(ValueId x, const Ints& d);
   void nestedManualStep(ValueId x, const Ints& d);
   void exchangeStep(ValueId x, const Ints& d);
+  // --- collectives in manual bodies (random_collectives_test.cc)
+  void collectivesStep(ValueId x, const Ints& d);
+  ValueId manualCollective(hlo::Opcode opcode, ValueId v, const hlo::AxisRef& axis, int64_t dim);
+  ValueId plusTotal(ValueId v, ValueId x);
+  ValueId fixedLoop(ValueId start, ValueId carried, int64_t trips, llvm::function_ref<ValueId(ValueId, ValueId)> part);
   hlo::OpId manualOp(ValueId x, const Ints& d, int64_t dim, const hlo::AxisRef& axis);
   hlo::Groups groupsOf(const hlo::AxisRef& axis) const;
   /// An axis of more than one device and a dimension that it divides; -1 where there is none.

@@ -29,9 +29,13 @@ class Shrinker {
   }
 
  private:
-  /// Takes the trial over where it still fails.
+  /// Takes the trial over where it still fails: without dead code, or with it, as its requests may matter.
   bool take(hlo::Module trial) {
-    hlo::eliminateDeadCode(trial);
+    hlo::Module live = trial.clone();
+    return (hlo::eliminateDeadCode(live) > 0 && takeAsIs(std::move(live))) || takeAsIs(std::move(trial));
+  }
+
+  bool takeAsIs(hlo::Module trial) {
     if (llvm::Error e = hlo::verify(trial)) return llvm::consumeError(std::move(e)), false;
     if (!fails_(trial)) return false;
     best_ = std::move(trial);
