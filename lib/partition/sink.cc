@@ -39,11 +39,12 @@ class Sink {
   /// Carried value i is gathered outside, never changes, and is only read in slices that do not cut the gathered
   /// dimension, no more of them than make up the whole.
   bool carriedGather(OpId loop, size_t i) {
-    const hlo::Uses uses(m_);
     const hlo::Region &cond = m_.region(m_.op(loop).regions[0]), &body = m_.region(m_.op(loop).regions[1]);
     OpId gather = m_.value(m_.op(loop).operands[i]).def;
+    if (!gather || m_.op(gather).opcode != Opcode::all_gather || m_.op(gather).operands.size() != 1) return false;
     auto trips = hlo::tripCount(m_, loop);
-    if (!gather || !trips || m_.op(gather).opcode != Opcode::all_gather || m_.op(gather).operands.size() != 1) return false;
+    if (!trips) return false;
+    const hlo::Uses uses(m_);
     ValueId whole = m_.op(gather).results[0], arg = body.args[i];
     OpId yield = body.ops.back();
     if (m_.op(yield).operands[i] != arg || !uses.unused(cond.args[i]) || !uses.unused(m_.op(loop).results[i]) || !uses.single(whole))
