@@ -2,6 +2,7 @@
 // and unreduced axes.
 #include "parser.h"
 #include "rules.h"
+#include "tpu/hlo/sharding_mistakes.h"
 
 namespace tpu::frontend {
 
@@ -32,11 +33,14 @@ bool Parser::mesh(Mesh& mesh) {
       return c.error(Code::kSyntaxError, at, "mesh has too many devices");
   if (c.accept(',')) {
     Ints ids;
-    if (!c.expectWord("device_ids") || !c.expect('=') || !ints(ids)) return false;
+    if (!c.expectWord("device_ids") || !c.expect('=')) return false;
+    c.blanks();
+    const char* list = c.p;
+    if (!ints(ids)) return false;
     if (mesh.axes.empty() && ids.size() == 1) {
       mesh.maximal_device = ids[0];
     } else {
-      if (static_cast<int64_t>(ids.size()) != devices) return c.error("device_ids do not match the mesh");
+      if (std::string wrong = hlo::deviceIdsText(ids, devices); !wrong.empty()) return c.error(Code::kBadMesh, list, wrong);
       mesh.device_ids.assign(ids.begin(), ids.end());
     }
   }
@@ -68,14 +72,12 @@ bool Parser::axis(const Mesh& mesh, AxisRef& axis) {
   if (!c.string(name)) return false;
   int index = mesh.findAxis(name);
   if (index < 0)
-    return c.error(Code::kUnknownName, at, "mesh '" + mesh.name + "' has no axis '" + name + "'");
+    return c.error(Code::kUnknownName, at, hlo::unknownAxisText(mesh, name));
   axis.axis = static_cast<uint32_t>(index);
-  int64_t full = mesh.axes[static_cast<size_t>(index)].size;
-  axis.size = full;
+  axis.size = mesh.axes[static_cast<size_t>(index)].size;
   if (!c.accept(':')) return true;
   if (!c.expect('(') || !c.digits(axis.pre) || !c.expect(')') || !c.digits(axis.size)) return false;
-  if (axis.pre < 1 || axis.size < 1 || axis.pre > full || full % axis.pre || (full / axis.pre) % axis.size)
-    return c.error(Code::kSyntaxError, at, "sub-axis does not divide axis '" + name + "'");
+  if (!hlo::subAxisDivides(mesh, axis)) return c.error(Code::kSyntaxError, at, hlo::badSubAxisText(mesh, axis));
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallSet.h"
 #include "tpu/hlo/infer.h"
+#include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/support/diagnostics.h"
 
 namespace tpu::hlo {
@@ -55,14 +56,12 @@ class Verifier {
       if (ref.axis >= mesh.axes.size())
         return fail(Code::kShardingMisfit, m.loc(loc),
                     "sharding by an axis that mesh '" + mesh.name + "' does not have");
-      const MeshAxis& axis = mesh.axes[ref.axis];
-      if (ref.pre < 1 || ref.size < 1 || axis.size % ref.pre || (axis.size / ref.pre) % ref.size)
-        return fail(Code::kShardingMisfit, m.loc(loc), "sub-axis does not divide axis '" + axis.name + "'");
+      if (!subAxisDivides(mesh, ref)) return fail(Code::kShardingMisfit, m.loc(loc), badSubAxisText(mesh, ref));
       for (const AxisRef& other : seen) {
         bool apart =
             other.axis != ref.axis || other.pre >= ref.pre * ref.size || ref.pre >= other.pre * other.size;
         if (!apart)
-          return fail(Code::kShardingMisfit, m.loc(loc), "sharding uses axis '" + axis.name + "' twice");
+          return fail(Code::kShardingMisfit, m.loc(loc), axisTwiceText(mesh, ref, seen));
       }
       seen.push_back(ref);
     }
@@ -85,8 +84,7 @@ class Verifier {
     }
     bool maximal = m.meshes[s.mesh.v].maximal_device >= 0;
     if (type && type->kind == TypeKind::kTensor && s.dims.size() != type->dims.size() && !maximal)
-      return fail(Code::kShardingMisfit, m.loc(loc),
-                  "sharding of " + llvm::Twine(s.dims.size()) + " dimensions on " + typeText(m, *type));
+      return fail(Code::kShardingMisfit, m.loc(loc), shardingRankText(m, s, *type));
     return llvm::Error::success();
   }
 

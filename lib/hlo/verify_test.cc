@@ -194,7 +194,7 @@ TEST(Verify, ShardingsAndLocalTypes) {
   EXPECT_EQ(f.check(), "argument 0 holds f32[3] per device, its sharding of f32[16] gives f32[4]");
   s.dims[0].axes.push_back({0, 2, 2});
   f.m.funcs[0].arg_ports[0].sharding = f.m.internSharding(s);
-  EXPECT_EQ(f.check(), "sharding uses axis 'x' twice");
+  EXPECT_EQ(f.check(), "sharding uses axis 'x' twice; no axis is left");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "context.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/builder.h"
+#include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/sharding/gspmd.h"
 #include "tpu/sharding/text.h"
 
@@ -97,12 +98,13 @@ class Importer {
       ctx_.mesh = MeshId(static_cast<uint32_t>(m_.meshes.size() - 1));
     }
     const hlo::Mesh& mesh = ctx_.meshOf(m_);
-    std::vector<bool> seen(mesh.numDevices(), false);
-    for (int64_t d : mesh.device_ids) {
-      if (d < 0 || d >= mesh.numDevices() || seen[d])
-        return fail(Code::kBadMesh, "", "device_ids of mesh @" + mesh.name + " is no permutation");
-      seen[d] = true;
-    }
+    if (std::string wrong = mesh.device_ids.empty() ? "" : hlo::deviceIdsText(mesh.device_ids, mesh.numDevices()); !wrong.empty())
+      return fail(Code::kBadMesh, "", "mesh @" + mesh.name + ": " + wrong);
+    if (options_.mesh.empty() && m_.num_partitions > 1 && m_.num_partitions != mesh.numDevices())
+      return fail(Code::kMeshMismatch, m_.loc(m_.func(m_.entry).loc),
+                  "mesh @" + mesh.name + " " + sharding::printMesh(mesh) + " has " + llvm::Twine(mesh.numDevices()) +
+                      " devices, the program is for mhlo.num_partitions = " + llvm::Twine(m_.num_partitions) + "; write " +
+                      llvm::Twine(mesh.numDevices()) + " there");
     return llvm::Error::success();
   }
 
@@ -142,7 +144,8 @@ class Importer {
     if (!names) {
       return fail(
           Code::kMeshMismatch, "",
-          "--mesh " + options_.mesh + " has other axes than the program's mesh " + sharding::printMesh(own));
+          "--mesh " + options_.mesh + " has other axes than the program's mesh; write --mesh " + sharding::printMesh(own) +
+              ", with other sizes if you like");
     }
     for (uint32_t i = 0; i < m_.numOps(); ++i) {
       if (m_.op(OpId(i)).opcode != Opcode::sdy_manual_computation) continue;
@@ -373,7 +376,8 @@ class Importer {
         return fail(Code::kContradiction, m_.loc(m_.op(id).loc),
                     "group " + llvm::Twine(it->first) + " wants one sharding, but dimension " + llvm::Twine(d) + " is closed as " +
                         sharding::print(ctx_.meshOf(m_), sa.dims[d].axes) + " on one member and as " +
-                        sharding::print(ctx_.meshOf(m_), sb.dims[d].axes) + " on another");
+                        sharding::print(ctx_.meshOf(m_), sb.dims[d].axes) + " on another; write " +
+                        sharding::print(ctx_.meshOf(m_), sa.dims[d].axes) + " on both, or open one with ?");
       }
     }
     return llvm::Error::success();

@@ -2,6 +2,7 @@
 #include "tpu/sharding/text.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/support/diagnostics.h"
 
 namespace tpu::sharding {
@@ -108,8 +109,7 @@ class Reader {
     if (name.empty() || (quoted && !text_.consume_front("\""))) return bad("an axis name");
     int i = mesh_.findAxis(name);
     if (i < 0) {
-      return fail(Code::kUnknownAxis, where_,
-                  "unknown axis '" + name + "'; the mesh has " + printMesh(mesh_));
+      return fail(Code::kUnknownAxis, where_, hlo::unknownAxisText(mesh_, name));
     }
     ref = fullAxis(mesh_, i);
     if (!eat(":")) return llvm::Error::success();
@@ -193,12 +193,10 @@ llvm::Error check(const Mesh& mesh, const Sharding& s, int64_t rank, llvm::Strin
         return fail(Code::kUnknownAxis, where,
                     "axis number " + llvm::Twine(a.axis) + " of a mesh of " + llvm::Twine(mesh.axes.size()));
       if (a.pre < 1 || a.size < 1 || mesh.axes[a.axis].size % (a.pre * a.size) != 0) {
-        return fail(Code::kShardingText, where,
-                    "sub-axis " + print(mesh, a) + " does not divide axis '" + mesh.axes[a.axis].name +
-                        "' of size " + llvm::Twine(mesh.axes[a.axis].size));
+        return fail(Code::kShardingText, where, hlo::badSubAxisText(mesh, a));
       }
       if (overlaps(a, seen))
-        return fail(Code::kAxisTwice, where, "axis " + print(mesh, a) + " is used twice in one sharding");
+        return fail(Code::kAxisTwice, where, hlo::axisTwiceText(mesh, a, seen));
       seen.push_back(a);
     }
     return llvm::Error::success();

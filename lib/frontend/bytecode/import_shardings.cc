@@ -1,5 +1,6 @@
 // Meshes and shardings of the sdy dialect.
 #include "import.h"
+#include "tpu/hlo/sharding_mistakes.h"
 
 namespace tpu::frontend::bytecode {
 
@@ -47,9 +48,8 @@ bool Importer::mesh(const AttrNode& node, Mesh& mesh) {
   if (mesh.axes.empty() && ids.size() == 1) {
     mesh.maximal_device = static_cast<int64_t>(ids[0]);
   } else if (!ids.empty()) {
-    if (static_cast<int64_t>(ids.size()) != devices)
-      return e.fail(node.offset, "device_ids do not match the mesh");
     for (uint64_t id : ids) mesh.device_ids.push_back(static_cast<int64_t>(id));
+    if (std::string wrong = hlo::deviceIdsText(mesh.device_ids, devices); !wrong.empty()) return e.fail(node.offset, wrong);
   }
   return true;
 }
@@ -61,18 +61,16 @@ bool Importer::axis(const Mesh& mesh, uint32_t row, AxisRef& axis) {
   llvm::StringRef name = (*node)[0].bytes;
   int index = mesh.findAxis(name);
   if (index < 0)
-    return e.fail(Code::kUnknownName, node->offset, "mesh '" + mesh.name + "' has no axis '" + name + "'");
+    return e.fail(Code::kUnknownName, node->offset, hlo::unknownAxisText(mesh, name));
   axis.axis = static_cast<uint32_t>(index);
-  int64_t full = mesh.axes[static_cast<size_t>(index)].size;
-  axis.size = full;
+  axis.size = mesh.axes[static_cast<size_t>(index)].size;
   if ((*node)[1].n == kAbsent) return true;
   const AttrNode* sub = e.attr((*node)[1].row());
   if (!sub) return false;
   if (sub->tag != AttrTag::kSubAxis) return e.fail(sub->offset, "expected a sub-axis");
   axis.pre = (*sub)[0].i();
   axis.size = (*sub)[1].i();
-  if (axis.pre < 1 || axis.size < 1 || axis.pre > full || full % axis.pre || (full / axis.pre) % axis.size)
-    return e.fail(sub->offset, "sub-axis does not divide axis '" + name + "'");
+  if (!hlo::subAxisDivides(mesh, axis)) return e.fail(sub->offset, hlo::badSubAxisText(mesh, axis));
   return true;
 }
 
