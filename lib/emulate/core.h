@@ -66,7 +66,7 @@ struct Mxu {
 };
 
 struct Xlu {
-  std::vector<uint32_t> buffer, shadow;  // 128 x 128
+  std::vector<Vector> buffer, shadow;  // 128 x 128 words
 };
 
 struct Profile {

@@ -4,6 +4,7 @@
 #include <bitset>
 
 #include "code.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include "tpu/support/diagnostics.h"
 
@@ -59,7 +60,12 @@ class Decoder {
     findLongIntervals();
     out_.program = &program_;
     placeKernels();
+    size_t insns = 0;
+    for (const isa::Bundle& b : program_.bundles) insns += b.insns.size();
     out_.bundles.reserve(program_.bundles.size());
+    out_.ops.reserve(insns);
+    out_.waits.reserve(4 * insns);
+    out_.sets.reserve(2 * insns);
     for (size_t i = 0; i < program_.bundles.size(); ++i)
       if (auto e = bundle(i)) return e;
     return std::move(out_);
@@ -102,14 +108,21 @@ class Decoder {
     return slot != Slot::kMxu && slot != Slot::kXlu && slot != Slot::kEup;
   }
 
-  // Extra cycles of a VMEM access: rows that fall into the same bank are taken one after another.
-  int conflicts(const isa::Instruction& insn) const {
+  // Extra cycles of a VMEM access, counted once for every stride and choice of sublanes.
+  int conflicts(const isa::Instruction& insn) {
     if (chip_.vmem_banks <= 0) return 0;
     int stride = 1, mask = 0xff;
     const auto& ops = insn.operands;
     if (insn.op == Opcode::vld_strided || insn.op == Opcode::vst_strided ||
         insn.op == Opcode::vst_strided_msk)
       stride = static_cast<int>(ops[2].imm), mask = static_cast<int>(ops[3].imm);
+    const auto [at, fresh] = conflicts_.try_emplace({stride, mask}, 0);
+    if (fresh) at->second = countConflicts(stride, mask);
+    return at->second;
+  }
+
+  // Rows that fall into the same bank are taken one after another.
+  int countConflicts(int stride, int mask) const {
     llvm::SmallVector<int, 8> rows;
     for (int i = 0; i < 8; ++i)
       if (mask >> i & 1 && !llvm::is_contained(rows, i * stride)) rows.push_back(i * stride);
@@ -218,6 +231,15 @@ class Decoder {
   llvm::Error arrange(size_t pc, llvm::MutableArrayRef<Op> ops, llvm::MutableArrayRef<Effects> fx,
                       llvm::SmallVectorImpl<int>& order, llvm::SmallVectorImpl<Op>& copies) {
     const int n = static_cast<int>(ops.size());
+    std::bitset<kThings> written;
+    bool ordered = true;  // as it stands
+    for (int i = 0; i < n; ++i) {
+      ordered &= (written & fx[i].reads).none();
+      written |= fx[i].writes;
+      order.push_back(i);
+    }
+    if (ordered) return llvm::Error::success();
+    order.clear();
     std::array<bool, 32> done{};
     while (static_cast<int>(order.size()) < n) {
       int next = -1;
@@ -554,6 +576,7 @@ class Decoder {
   std::array<target::Timing, isa::kNumLatencyClasses> timing_;
   std::array<bool, isa::kNumSlots> long_slot_{};
   bool load_conflicts_ = false, store_conflicts_ = false;
+  llvm::DenseMap<std::pair<int, int>, int> conflicts_;  // by stride and mask
   std::vector<uint32_t> kernel_of_;
   llvm::SmallVector<Wait, 16> pending_waits_;
   llvm::SmallVector<Set, 16> pending_sets_;

@@ -1,4 +1,4 @@
-// Definedness of whole registers, and masked merging.
+// Definedness of whole registers, moves and masked merging.
 #include "flow.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -52,6 +52,14 @@ bool AnyBit(const uint32_t* a) {
   for (size_t i = 0; i < kVectorWords; i += hn::Lanes(t)) all = hn::Or(all, load<uint32_t>(a + i));
   return !hn::AllTrue(t, hn::Eq(all, hn::Zero(t)));
 }
+void CopyWords(uint32_t* to, const uint32_t* from, size_t words) {
+  const size_t n = hn::Lanes(DU());
+  for (size_t i = 0; i < words; i += n) store(load<uint32_t>(from + i), to + i);
+}
+void CopyRows(uint32_t* to, size_t to_stride, const uint32_t* from, size_t from_stride, int rows) {
+  for (int s = 0; s < 8; ++s, to += to_stride, from += from_stride)
+    if (rows >> s & 1) CopyWords(to, from, 128);
+}
 void MergeWords(uint32_t* to, const uint32_t* value, const uint32_t* mask, size_t words) {
   const DU t;
   for (size_t i = 0; i < words; i += hn::Lanes(t)) {
@@ -71,6 +79,8 @@ HWY_EXPORT(FlowAnd);
 HWY_EXPORT(FlowOr);
 HWY_EXPORT(Select);
 HWY_EXPORT(AnyBit);
+HWY_EXPORT(CopyWords);
+HWY_EXPORT(CopyRows);
 HWY_EXPORT(MergeWords);
 
 void flowWords(uint32_t* d, const uint32_t* a, const uint32_t* b, const uint32_t* c) {
@@ -88,6 +98,12 @@ void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, 
   HWY_DYNAMIC_DISPATCH(Select)(d, mask, mask_shadow, yes, no);
 }
 bool anyBit(const uint32_t* a) { return HWY_DYNAMIC_DISPATCH(AnyBit)(a); }
+void copyWords(uint32_t* to, const uint32_t* from, size_t words) {
+  HWY_DYNAMIC_DISPATCH(CopyWords)(to, from, words);
+}
+void copyRows(uint32_t* to, size_t to_stride, const uint32_t* from, size_t from_stride, int rows) {
+  HWY_DYNAMIC_DISPATCH(CopyRows)(to, to_stride, from, from_stride, rows);
+}
 void mergeWords(uint32_t* to, const uint32_t* value, const uint32_t* mask, size_t words) {
   HWY_DYNAMIC_DISPATCH(MergeWords)(to, value, mask, words);
 }

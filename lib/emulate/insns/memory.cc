@@ -1,5 +1,6 @@
 // Loads and stores: SMEM words, VMEM rows. Every access is checked for bounds, alignment and ownership by a
 // transfer.
+#include <algorithm>
 #include <cstring>
 
 #include "../chip.h"
@@ -38,7 +39,7 @@ template <bool kStrict>
 int64_t vmemRows(Core& c, const Op& op, int64_t last) {
   if (!definedAddress<kStrict>(c, op)) return -1;
   const int64_t at = c.address(op);
-  if (at % 512 != 0 || at + (last + 1) * 512 > c.vmem_bytes) {
+  if (at < 0 || at % 512 != 0 || at + (last + 1) * 512 > c.vmem_bytes) {
     c.fail(op, tpu::Code::kEmuBounds,
            "VMEM address " + llvm::Twine(at) + ", rows up to " + llvm::Twine(at + (last + 1) * 512) + " of " +
                llvm::Twine(c.vmem_bytes) + " bytes" + (at % 512 ? ", not a multiple of 512" : ""));
@@ -78,31 +79,40 @@ bool definedMask(Core& c, const Op& op, int mask) {
   return true;
 }
 
-void storeMasked(uint8_t* to, const uint32_t* value, const uint32_t* mask, size_t words) {
-  mergeWords(reinterpret_cast<uint32_t*>(to), value, mask, words);
+uint32_t* words(uint8_t* bytes) { return reinterpret_cast<uint32_t*>(bytes); }
+
+// Of a strided access: the first byte, or -1; all its rows may be used.
+template <bool kStrict>
+int64_t stridedRows(Core& c, const Op& op, bool write) {
+  const int64_t stride = int64_t{op.small[0]};
+  const int sublanes = op.small[1];
+  int last = 7;
+  while (last > 0 && !(sublanes >> last & 1)) --last;
+  const int64_t at = vmemRows<kStrict>(c, op, last * stride);
+  for (int s = 0; at >= 0 && s < 8; ++s)
+    if (sublanes >> s & 1 && !mayUseRow(c, op, at + s * stride * 512, write)) return -1;
+  return at;
+}
+
+void loadRows(const Op& op, uint32_t* to, const uint32_t* from) {
+  if (op.small[1] != 0xff) std::fill_n(to, kVectorWords, 0);
+  copyRows(to, 128, from, size_t{op.small[0]} * 128, op.small[1]);
 }
 
 // Sublanes picked by the mask immediate, one row each.
+void storeRows(const Op& op, uint32_t* to, const uint32_t* from, const uint32_t* mask) {
+  const size_t stride = size_t{op.small[0]} * 128;
+  if (!mask) return copyRows(to, stride, from, 128, op.small[1]);
+  for (size_t s = 0; s < 8; ++s)
+    if (op.small[1] >> s & 1) mergeWords(to + s * stride, from + s * 128, mask + s * 128, 128);
+}
+
 template <bool kStrict>
-void storeStrided(Core& c, const Op& op, const uint32_t* words_mask) {
-  const int stride = op.small[0], sublanes = op.small[1];
-  int last = 7;
-  while (last > 0 && !(sublanes >> last & 1)) --last;
-  const int64_t at = vmemRows<kStrict>(c, op, int64_t{last} * stride);
+void storeStrided(Core& c, const Op& op, const uint32_t* mask) {
+  const int64_t at = stridedRows<kStrict>(c, op, true);
   if (at < 0) return;
-  for (int s = 0; s < 8; ++s) {
-    if (!(sublanes >> s & 1)) continue;
-    const int64_t row = at + int64_t{s} * stride * 512;
-    if (!mayUseRow(c, op, row, true)) return;
-    if (words_mask) {
-      storeMasked(c.vmem_data + row, c.v[op.a].w + s * 128, words_mask + s * 128, 128);
-      if constexpr (kStrict)
-        storeMasked(c.vmem_shadow.data() + row, c.v_shadow[op.a].w + s * 128, words_mask + s * 128, 128);
-    } else {
-      std::memcpy(c.vmem_data + row, c.v[op.a].w + s * 128, 512);
-      if constexpr (kStrict) std::memcpy(c.vmem_shadow.data() + row, c.v_shadow[op.a].w + s * 128, 512);
-    }
-  }
+  storeRows(op, words(c.vmem_data + at), c.v[op.a].w, mask);
+  if constexpr (kStrict) storeRows(op, words(c.vmem_shadow.data() + at), c.v_shadow[op.a].w, mask);
 }
 
 }  // namespace
@@ -123,41 +133,27 @@ TPU_EXEC(sst) {
 TPU_EXEC(vld) {
   const int64_t at = vmemRows<kStrict>(c, op, 7);
   if (at < 0 || !mayRead(c, op, at)) return;
-  std::memcpy(c.v[op.d].w, c.vmem_data + at, 4096);
-  if constexpr (kStrict) std::memcpy(c.v_shadow[op.d].w, c.vmem_shadow.data() + at, 4096);
+  copyRegister(c.v[op.d].w, words(c.vmem_data + at));
+  if constexpr (kStrict) copyRegister(c.v_shadow[op.d].w, words(c.vmem_shadow.data() + at));
 }
 TPU_EXEC(vld_strided) {
-  const int stride = op.small[0], sublanes = op.small[1];
-  int last = 7;
-  while (last > 0 && !(sublanes >> last & 1)) --last;
-  const int64_t at = vmemRows<kStrict>(c, op, int64_t{last} * stride);
+  const int64_t at = stridedRows<kStrict>(c, op, false);
   if (at < 0) return;
-  for (int s = 0; s < 8; ++s) {
-    uint32_t* to = c.v[op.d].w + s * 128;
-    uint32_t* shadow = kStrict ? c.v_shadow[op.d].w + s * 128 : nullptr;
-    if (!(sublanes >> s & 1)) {
-      std::memset(to, 0, 512);
-      if constexpr (kStrict) std::memset(shadow, 0, 512);
-      continue;
-    }
-    const int64_t row = at + int64_t{s} * stride * 512;
-    if (!mayUseRow(c, op, row, false)) return;
-    std::memcpy(to, c.vmem_data + row, 512);
-    if constexpr (kStrict) std::memcpy(shadow, c.vmem_shadow.data() + row, 512);
-  }
+  loadRows(op, c.v[op.d].w, words(c.vmem_data + at));
+  if constexpr (kStrict) loadRows(op, c.v_shadow[op.d].w, words(c.vmem_shadow.data() + at));
 }
 TPU_EXEC(vst) {
   const int64_t at = vmemRows<kStrict>(c, op, 7);
   if (at < 0 || !mayWrite(c, op, at)) return;
-  std::memcpy(c.vmem_data + at, c.v[op.a].w, 4096);
-  if constexpr (kStrict) std::memcpy(c.vmem_shadow.data() + at, c.v_shadow[op.a].w, 4096);
+  copyRegister(words(c.vmem_data + at), c.v[op.a].w);
+  if constexpr (kStrict) copyRegister(words(c.vmem_shadow.data() + at), c.v_shadow[op.a].w);
 }
 TPU_EXEC(vst_msk) {
   const int64_t at = vmemRows<kStrict>(c, op, 7);
   if (at < 0 || !mayWrite(c, op, at) || !definedMask<kStrict>(c, op, op.b)) return;
-  storeMasked(c.vmem_data + at, c.v[op.a].w, c.v[op.b].w, kVectorWords);
+  mergeWords(words(c.vmem_data + at), c.v[op.a].w, c.v[op.b].w, kVectorWords);
   if constexpr (kStrict)
-    storeMasked(c.vmem_shadow.data() + at, c.v_shadow[op.a].w, c.v[op.b].w, kVectorWords);
+    mergeWords(words(c.vmem_shadow.data() + at), c.v_shadow[op.a].w, c.v[op.b].w, kVectorWords);
 }
 TPU_EXEC(vst_strided) { storeStrided<kStrict>(c, op, nullptr); }
 TPU_EXEC(vst_strided_msk) {

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "exec.h"
+#include "flow.h"
 
 namespace tpu::emulate {
 namespace {
@@ -258,16 +259,16 @@ TPU_MXU_ROWS(f8e5m2)
 TPU_EXEC(vpop_mrf) {
   const int slot = popResult<kStrict>(c, op);
   const Fifo& f = c.fifos[op.pop_fifo];
-  std::memcpy(c.v[op.d].w, f.value[slot].w, sizeof(Vector));
-  if constexpr (kStrict) c.v_shadow[op.d] = f.shadow[slot];
+  copyRegister(c.v[op.d].w, f.value[slot].w);
+  if constexpr (kStrict) copyRegister(c.v_shadow[op.d].w, f.shadow[slot].w);
 }
 TPU_EXEC(vpop_mrf_half) {
   const int slot = popResult<kStrict>(c, op);
   const Fifo& f = c.fifos[op.pop_fifo];
   const int half = op.small[0] * 64;
   for (int s = 0; s < 8; ++s) {
-    std::memcpy(c.v[op.d].w + s * 128 + half, f.value[slot].w + s * 128, 256);
-    if constexpr (kStrict) std::memcpy(c.v_shadow[op.d].w + s * 128 + half, f.shadow[slot].w + s * 128, 256);
+    copyWords(c.v[op.d].w + s * 128 + half, f.value[slot].w + s * 128, 64);
+    if constexpr (kStrict) copyWords(c.v_shadow[op.d].w + s * 128 + half, f.shadow[slot].w + s * 128, 64);
   }
 }
 TPU_EXEC(vpop_mrb) {
@@ -278,7 +279,7 @@ TPU_EXEC(vpop_mrb) {
   multiply<kStrict>(c, op.unit);
   Mxu& m = c.mxu[op.unit];
   const uint32_t entry = c.scalar(op);
-  std::memcpy(c.v[op.d].w, m.acc[entry].w, sizeof(Vector));
+  copyRegister(c.v[op.d].w, m.acc[entry].w);
   m.acc[entry] = Vector{};
   if constexpr (kStrict) {
     c.v_shadow[op.d] = m.acc_shadow[entry];

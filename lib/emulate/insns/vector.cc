@@ -80,18 +80,25 @@ void toFifo(Core& c, const Op& op) {
   if constexpr (kStrict) follow(c, op, imm, f.shadow[slot].w);
 }
 
+// The buffer of a transposition, at its first use.
+void fillBuffer(std::vector<Vector>& buffer) {
+  if (!buffer.empty()) return;
+  buffer.resize(16);
+  for (Vector& v : buffer) std::fill_n(v.w, kVectorWords, ~0u);
+}
+
 template <bool kStrict>
 void fromFifo(Core& c, const Op& op) {
   const int slot = c.pop(op.pop_fifo);
   const Fifo& f = c.fifos[op.pop_fifo];
-  std::memcpy(c.v[op.d].w, f.value[slot].w, sizeof(Vector));
-  if constexpr (kStrict) c.v_shadow[op.d] = f.shadow[slot];
+  copyRegister(c.v[op.d].w, f.value[slot].w);
+  if constexpr (kStrict) copyRegister(c.v_shadow[op.d].w, f.shadow[slot].w);
 }
 
 template <bool kStrict>
 void copyVector(Core& c, const Op& op) {
-  c.v[op.d] = c.v[op.a];
-  if constexpr (kStrict) c.v_shadow[op.d] = c.v_shadow[op.a];
+  copyRegister(c.v[op.d].w, c.v[op.a].w);
+  if constexpr (kStrict) copyRegister(c.v_shadow[op.d].w, c.v_shadow[op.a].w);
 }
 template <bool kStrict>
 void copyScalar(Core& c, const Op& op) {
@@ -155,25 +162,25 @@ TPU_EXEC(vtos) {
 
 TPU_EXEC(vxpose) {
   Xlu& x = c.xlu[op.unit];
-  if (x.buffer.empty()) x.buffer.assign(128 * 128, ~0u);
-  std::memcpy(&x.buffer[op.small[0] * kVectorWords], c.v[op.a].w, sizeof(Vector));
+  fillBuffer(x.buffer);
+  copyRegister(x.buffer[op.small[0]].w, c.v[op.a].w);
   if constexpr (kStrict) {
-    if (x.shadow.empty()) x.shadow.assign(128 * 128, ~0u);
-    std::memcpy(&x.shadow[op.small[0] * kVectorWords], c.v_shadow[op.a].w, sizeof(Vector));
+    fillBuffer(x.shadow);
+    copyRegister(x.shadow[op.small[0]].w, c.v_shadow[op.a].w);
   }
 }
 TPU_EXEC(vxpose_go) {
   Xlu& x = c.xlu[op.unit];
-  if (x.buffer.empty()) x.buffer.assign(128 * 128, ~0u);
+  fillBuffer(x.buffer);
   if constexpr (kStrict) {
-    if (x.shadow.empty()) x.shadow.assign(128 * 128, ~0u);
+    fillBuffer(x.shadow);
   }
   Fifo& f = c.fifos[op.push_fifo];
   const int before = f.count;
   if (c.push(op, op.push_fifo, op.entries) < 0) return;
   for (int j = 0; j < op.entries; ++j) {
-    transposeEntry(f.value[f.slot(before + j)].w, x.buffer.data(), op.small[0], j);
-    if constexpr (kStrict) transposeEntry(f.shadow[f.slot(before + j)].w, x.shadow.data(), op.small[0], j);
+    transposeEntry(f.value[f.slot(before + j)].w, x.buffer.front().w, op.small[0], j);
+    if constexpr (kStrict) transposeEntry(f.shadow[f.slot(before + j)].w, x.shadow.front().w, op.small[0], j);
   }
 }
 
