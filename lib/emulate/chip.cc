@@ -117,7 +117,7 @@ uint8_t* ChipSim::shadow(int64_t device, isa::Space space) {
 
 int64_t ChipSim::nextTime() const {
   if (faulted_) return kNever;
-  int64_t next = events_.empty() ? kNever : events_.top().time;
+  int64_t next = events_.empty() ? kNever : events_.front().time;
   for (const auto& core : cores)
     if (core->state == Core::State::kReady) next = std::min(next, core->pending * kTicksPerCycle);
   return next;
@@ -130,12 +130,10 @@ void ChipSim::runUntil(int64_t end) {
       if (core->state == Core::State::kReady && (!first || core->pending < first->pending))
         first = core.get();
     const int64_t core_time = first ? first->pending * kTicksPerCycle : kNever;
-    const int64_t event_time = events_.empty() ? kNever : events_.top().time;
+    const int64_t event_time = events_.empty() ? kNever : events_.front().time;
     if (std::min(core_time, event_time) >= end) return;
     if (event_time <= core_time) {
-      const Event event = events_.top();
-      events_.pop();
-      handle(event);
+      handle(nextEvent());
     } else {
       stepCore(*first);
     }
@@ -144,7 +142,19 @@ void ChipSim::runUntil(int64_t end) {
 
 void ChipSim::schedule(Event event) {
   event.sequence = sequence_++;
-  events_.push(std::move(event));
+  enqueue(std::move(event));
+}
+
+void ChipSim::enqueue(Event event) {
+  events_.push_back(std::move(event));
+  std::push_heap(events_.begin(), events_.end());
+}
+
+ChipSim::Event ChipSim::nextEvent() {
+  std::pop_heap(events_.begin(), events_.end());
+  Event event = std::move(events_.back());
+  events_.pop_back();
+  return event;
 }
 
 void ChipSim::handle(const Event& event) {

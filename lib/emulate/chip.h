@@ -7,7 +7,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <queue>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -159,6 +158,8 @@ class ChipSim {
     }
   };
   void schedule(Event event);  // of this chip's own
+  void enqueue(Event event);
+  Event nextEvent();
   void handle(const Event& event);
   void stepCore(Core& core);
   void faultAt(Core& core);
@@ -194,7 +195,7 @@ class ChipSim {
   const Machine& machine_;
   const target::Chip& chip_;
   int32_t index_;
-  std::priority_queue<Event> events_;
+  std::vector<Event> events_;  // a heap, the next one in front
   uint64_t sequence_ = 0, message_sequence_ = 0;
   uint64_t next_transfer_ = 0;
   int64_t hbm_free_ = 0;

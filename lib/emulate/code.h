@@ -2,6 +2,7 @@
 // for every bundle flat lists of what it waits for and what it makes busy. The issue loop touches nothing
 // else.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -119,6 +120,7 @@ struct Bundle {
   uint16_t num_waits = 0, num_sets = 0;
   uint32_t block = 0;   // of instruction memory
   uint32_t kernel = 0;  // index into Decoded::kernels
+  std::array<uint8_t, isa::kNumSlots> slots{};  // instructions
 };
 
 struct Decoded {

@@ -63,7 +63,7 @@ class Decoder {
     size_t insns = 0;
     for (const isa::Bundle& b : program_.bundles) insns += b.insns.size();
     out_.bundles.reserve(program_.bundles.size());
-    out_.ops.reserve(insns);
+    out_.ops.reserve(insns + insns / 16);  // and a few copies
     out_.waits.reserve(4 * insns);
     out_.sets.reserve(2 * insns);
     for (size_t i = 0; i < program_.bundles.size(); ++i)
@@ -203,6 +203,7 @@ class Decoder {
       out_.waits.insert(out_.waits.end(), op_waits_.begin() + waits,
                         op_waits_.begin() + waits + op.num_waits);
       out_.sets.insert(out_.sets.end(), op_sets_.begin() + sets, op_sets_.begin() + sets + op.num_sets);
+      ++b.slots[static_cast<size_t>(isa::info(op.opcode).slot)];
       b.predicated |= op.pred != isa::kAlways || op.pred_neg;
       b.pops |= op.pop_fifo != kNoFifo || op.opcode == Opcode::vpop_mrb;
       out_.ops.push_back(op);

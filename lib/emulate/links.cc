@@ -126,7 +126,7 @@ void ChipSim::receive(Message message) {
   e.packet = std::make_shared<Packet>(std::move(message.packet));
   e.sender = message.from_chip;
   e.sequence = message.sequence;
-  events_.push(std::move(e));
+  enqueue(std::move(e));
 }
 
 void ChipSim::arrive(const Event& event) {

@@ -83,9 +83,7 @@ class Accounts {
       rows[b.kernel].cycles += p.cycles;
       out.bundles += p.count;
       insns += p.count * b.num_insns;
-      for (int i = 0; i < b.num_insns; ++i)
-        out.slots[static_cast<size_t>(
-            isa::info(code.ops[b.first_op + static_cast<uint32_t>(i)].opcode).slot)] += p.count;
+      for (size_t s = 0; s < out.slots.size(); ++s) out.slots[s] += p.count * b.slots[s];
     }
     using isa::Slot;
     out.instructions = insns - core.skipped;

@@ -13,31 +13,26 @@
 HWY_BEFORE_NAMESPACE();
 namespace tpu::emulate::HWY_NAMESPACE {
 
-// One word of f, the vector operation on f32, for pairs closer than a host vector.
-template <class F>
-HWY_INLINE void pairs(uint32_t *row, size_t step, F f) {
-  alignas(64) uint32_t x[HWY_MAX_BYTES / 4] = {}, y[HWY_MAX_BYTES / 4] = {};
-  std::memcpy(x, row, step * 4);
-  std::memcpy(y, row + step, step * 4);
-  store(f(load<float>(x), load<float>(y)), x);
-  std::memcpy(row, x, step * 4);
-}
-
+// A tree over the 128 lanes of every sublane, halves first: whole host vectors as they stand, then what is left
+// of a sublane as a column, so that the last steps are taken for all sublanes at once.
 template <class F>
 HWY_INLINE void reduceLanes(uint32_t *d, const uint32_t *a, F f) {
-  const size_t n = hn::Lanes(DF());
+  constexpr size_t kMaxLanes = HWY_MAX_BYTES / 4, kMaxWidth = kMaxLanes < 8 ? 8 : kMaxLanes;
+  const size_t n = hn::Lanes(DF()), width = n < 8 ? 8 : n;
+  alignas(64) uint32_t columns[kMaxLanes * kMaxWidth] = {};
   for (int s = 0; s < 8; ++s) {
     alignas(64) uint32_t row[128];
-    std::memcpy(row, a + s * 128, sizeof row);
-    for (size_t step = 64; step >= 1; step /= 2) {
-      if (step < n) {
-        pairs(row, step, f);
-        continue;
-      }
+    for (size_t l = 0; l < 128; l += n) store(load<uint32_t>(a + s * 128 + l), row + l);
+    for (size_t step = 64; step >= n; step /= 2)
       for (size_t l = 0; l < step; l += n)
         store(f(load<float>(row + l), load<float>(row + l + step)), row + l);
-    }
-    const auto all = hn::Set(DU(), row[0]);
+    for (size_t l = 0; l < n; ++l) columns[l * width + s] = row[l];
+  }
+  for (size_t step = n / 2; step >= 1; step /= 2)
+    for (size_t i = 0; i < step * width; i += n)
+      store(f(load<float>(columns + i), load<float>(columns + i + step * width)), columns + i);
+  for (int s = 0; s < 8; ++s) {
+    const auto all = hn::Set(DU(), columns[s]);
     for (size_t l = 0; l < 128; l += n) store(all, d + s * 128 + l);
   }
 }
