@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "program_text_test_util.h"
+#include "tpu/hlo/analysis.h"
 #include "tpu/hlo/print.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/partition/tool.h"
@@ -69,6 +70,56 @@ TEST(Corpus, SendsNoMoreThanXla) {
   }
   std::cout << "sum: " << ours << " bytes, XLA " << theirs << "\n";
   EXPECT_LE(static_cast<double>(ours), 0.9 * static_cast<double>(theirs));
+}
+
+/// Gathers made by this tool whose every user cuts the result again to less than half: more on a device than the source,
+/// the destination and the operation need.
+std::string overGathered(const hlo::Module& m) {
+  auto bytes = [&](hlo::ValueId v) { return m.typeOf(v).numElements() * elementBits(m.typeOf(v).element); };
+  std::vector<bool> by_user(m.numOps(), false);
+  for (const hlo::Why& w : m.whys) by_user[w.op.v] = w.code == "user";
+  const hlo::Uses uses(m);
+  std::string out;
+  hlo::walk(m, m.func(m.entry).body, [&](hlo::OpId id) {
+    if (m.op(id).opcode != hlo::Opcode::all_gather || by_user[id.v]) return;
+    for (size_t i = 0; i < m.op(id).results.size(); ++i) {
+      hlo::ValueId v = m.op(id).results[i];
+      int64_t needed = bytes(m.op(id).operands[i]);
+      for (const hlo::Use& use : uses.of(v)) {
+        hlo::Opcode o = m.op(use.op).opcode;
+        bool cuts = (o == hlo::Opcode::slice || o == hlo::Opcode::dynamic_slice) && use.operand == 0;
+        needed = std::max(needed, bytes(cuts ? m.op(use.op).results[0] : v));
+      }
+      if (bytes(v) >= 2 * needed) out += "all_gather at " + m.loc(m.op(id).loc).str() + "\n";
+    }
+  });
+  return out;
+}
+
+TEST(Corpus, NoStepHoldsMoreThanItNeeds) {
+  if (!std::filesystem::exists(corpus())) {
+    std::cout << "handed cases are absent: " << corpus() << "\n";
+    GTEST_SKIP();
+  }
+  int programs = 0;
+  for (const auto& folder : {corpus(), corpus() / "large"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (!std::filesystem::exists(entry.path() / "program.mlir")) continue;
+      auto input = readInput((entry.path() / "program.mlir").string());
+      ASSERT_TRUE(bool(input));
+      Collected sink;
+      auto m = frontend::readProgram(input->bytes, "program.mlir", sink);
+      ASSERT_TRUE(bool(m)) << entry.path();
+      if (llvm::Error e = partitionModule(*m, {}, sink)) {
+        ADD_FAILURE() << entry.path() << errorText(std::move(e));
+        continue;
+      }
+      EXPECT_EQ(overGathered(*m), "") << entry.path().filename();
+      ++programs;
+    }
+  }
+  std::cout << programs << " programs\n";
+  EXPECT_GT(programs, 50);
 }
 
 TEST(Corpus, LargeProgramsHoldNoFullCopies) {

@@ -7,6 +7,7 @@
 #include "tpu/hlo/builder.h"
 #include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/sharding/gspmd.h"
+#include "tpu/sharding/rules.h"
 #include "tpu/sharding/text.h"
 
 namespace tpu::partition {
@@ -408,6 +409,8 @@ class Importer {
       case Opcode::custom_call:
         if (m_.getString(id, AttrKey::call_target_name) == "Sharding") return shardingCall(id, where);
         if (isManualBorder(m_, id)) return borderCall(id, where);
+        if (std::string wrong = sharding::userRuleProblem(m_, id); !wrong.empty())
+          return fail(Code::kShardingText, where, "sdy.sharding_rule: " + wrong);
         break;
       default:
         break;

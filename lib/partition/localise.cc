@@ -306,7 +306,11 @@ llvm::Error Localiser::op(OpId id) {
       return userCollective(id);
     case Opcode::custom_call:
       if (isManualBorder(m_, id)) return borderOp(id);
-      [[fallthrough]];
+      m_.removeAttr(id, AttrKey::sharding_rule);  // it spoke of whole sizes
+      keep(id);
+      return llvm::Error::success();
+    case Opcode::rng_bit_generator:
+      return randomBitsOp(id);
     default:
       keep(id);
       return llvm::Error::success();

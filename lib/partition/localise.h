@@ -98,6 +98,7 @@ class Localiser {
   llvm::Error joinPartials(hlo::OpId id, sharding::AxesRef partial);
   bool isIdentity(hlo::ValueId init, hlo::Opcode reducer) const;
   llvm::Error sortOp(hlo::OpId id);
+  llvm::Error randomBitsOp(hlo::OpId id);
 
   hlo::Module& m_;
   Context& ctx_;

@@ -79,6 +79,7 @@ constexpr Row kRules[] = {
     {Opcode::sdy_propagation_barrier, identityRule},
     {Opcode::rng, rngRule},
     {Opcode::rng_bit_generator, rngRule},
+    {Opcode::custom_call, customCallRule},
 };
 
 RuleFn findRule(Opcode opcode) {

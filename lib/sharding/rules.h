@@ -41,6 +41,7 @@ void collectiveRule(const RuleInput&, OpRule&);
 void batchNormRule(const RuleInput&, OpRule&);
 void identityRule(const RuleInput&, OpRule&);
 void rngRule(const RuleInput&, OpRule&);
+void customCallRule(const RuleInput&, OpRule&);
 
 /// Adds one factor per dim of `type`, shared with every listed tensor of the same dims.
 void shareAllDims(OpRule& rule, const hlo::Type& type, llvm::ArrayRef<TensorFactors*> tensors);

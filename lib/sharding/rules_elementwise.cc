@@ -20,7 +20,6 @@ void identityRule(const RuleInput& in, OpRule& rule) {
 
 void creationRule(const RuleInput& in, OpRule& rule) { shareAllDims(rule, in.result(0), {&rule.results[0]}); }
 
-void rngRule(const RuleInput& in, OpRule& rule) { rule.note = "every device must draw the same random bits"; }
 
 void batchNormRule(const RuleInput& in, OpRule& rule) {
   // Statistics need whole batch and spatial dims in training and gradient; inference is elementwise.

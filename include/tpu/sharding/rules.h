@@ -44,6 +44,19 @@ struct OpRule {
 OpRule ruleFor(const hlo::Module& module, hlo::OpId op, int variant = 0);
 int numVariants(hlo::Opcode opcode);
 
+/// What is wrong with the sdy.sharding_rule of a custom call; empty where it has none or a sound one.
+std::string userRuleProblem(const hlo::Module& module, hlo::OpId op);
+
+/// The dimension along which rng_bit_generator may be divided, and into parts of how many elements at least, so that
+/// every device draws a run of the counters; false where no dimension is such.
+struct CounterRuns {
+  int64_t dim = 0, granule = 1;
+  int64_t counters_per_granule = 1;  // that one granule of the dimension uses
+};
+bool counterRuns(const hlo::Module& module, hlo::OpId op, CounterRuns& runs);
+/// Philox (a counter of two words where the state has three) rather than Threefry.
+bool usesPhilox(const hlo::Module& module, hlo::OpId op);
+
 /// Axes of each factor, index = factor.
 using FactorAxes = llvm::SmallVector<Axes, 6>;
 
