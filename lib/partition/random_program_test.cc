@@ -63,7 +63,9 @@ TEST(RandomPrograms, EveryPassOnCollectivesIsLegalAlone) {
       llvm::erase(alone.without, pass);
       Comparison c = compareModules(whole, alone, seed, 0);
       EXPECT_EQ(c.problem, "") << "SEED=" << seed << " " << pass << hlo::toText(c.partitioned);
-      EXPECT_LE(c.wire_bytes, plain.wire_bytes) << "SEED=" << seed << " " << pass;
+      // Bytes are counted in whole numbers per collective: one that stands for several is rounded down once.
+      int64_t rounding = pass == "combine" ? static_cast<int64_t>(plain.collectives - c.collectives) : 0;
+      EXPECT_LE(c.wire_bytes, plain.wire_bytes + rounding) << "SEED=" << seed << " " << pass;
       EXPECT_LE(c.collectives, plain.collectives) << "SEED=" << seed << " " << pass;
       changed[pass] += hlo::toText(c.partitioned) != text;
     }
