@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <initializer_list>
+#include <new>
 #include <unistd.h>
 
 #include "tpu/support/exit_status.h"
@@ -15,6 +16,13 @@ const char* tool_name = "";
 alignas(16) char handler_stack[32 * 1024];
 
 void say(const char* text) { (void)!::write(2, text, std::strlen(text)); }
+
+// The last resort: what can be large is asked for in words before it is taken (support/host_memory.h).
+void onNoMemory() {
+  say(tool_name);
+  say(": error[TP0013]: the host has no memory left for this work\n");
+  ::_exit(static_cast<int>(ExitStatus::kRefused));
+}
 
 void onCrash(int signal) {
   say(tool_name);
@@ -28,6 +36,7 @@ void onCrash(int signal) {
 
 void installCrashHandler(const char* tool) {
   tool_name = tool;
+  std::set_new_handler(onNoMemory);
 #if !defined(__SANITIZE_ADDRESS__)  // the sanitizer has a better report
   stack_t stack{};
   stack.ss_sp = handler_stack;

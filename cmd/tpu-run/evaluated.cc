@@ -21,6 +21,7 @@ class Evaluated : public Program {
   }
 
   const Signature& signature() const override { return signature_; }
+  llvm::Error requireMemory(const Tool&) const override { return eval::requireMemory(module_); }
   std::string precision() const override { return "highest"; }
   const hlo::Module* module() const override { return &module_; }
 

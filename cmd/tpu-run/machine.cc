@@ -29,6 +29,10 @@ class OnEmulator : public Program {
     for (const isa::SignaturePort& p : program_.results) signature_.results.push_back(port(p));
   }
   const Signature& signature() const override { return signature_; }
+  llvm::Error requireMemory(const Tool& tool) const override {
+    if (tool.has("timing-only")) return llvm::Error::success();  // arrays are not touched
+    return emulate::requireMemory(program_, tool.has("strict"));
+  }
   std::string precision() const override { return precisionOf(program_.options); }
   std::string summary() const override { return summary_; }
   std::optional<int64_t> ownerOf(size_t result, int64_t element) const override {
@@ -89,6 +93,7 @@ class OnInterpreter : public Program {
     for (const llo::Port& p : module_.results) signature_.results.push_back(named(p));
   }
   const Signature& signature() const override { return signature_; }
+  llvm::Error requireMemory(const Tool&) const override { return emulate::requireMemory(module_); }
   std::string precision() const override { return precisionOf(module_.options); }
   std::string summary() const override {
     return plural(static_cast<uint64_t>(module_.devices), "device") + " on the llo interpreter, untimed\n";

@@ -75,6 +75,9 @@ llvm::Error run(tpu::Tool& tool) {
       return tool.badFlag("bisect", "both programs must be source programs or documents of stage hlo or spmd");
   }
   if (tool.has("bisect") && !other) return tool.badFlag("bisect", "it goes with --compare-to");
+  if (llvm::Error e = (*program)->requireMemory(tool)) return e;
+  if (other && other->program)
+    if (llvm::Error e = other->program->requireMemory(tool)) return e;
   auto inputs = tpu::run::gatherInputs(tool, signature);
   if (!inputs) return inputs.takeError();
   times.end("inputs");

@@ -28,6 +28,8 @@ class Program {
  public:
   virtual ~Program() = default;
   virtual const Signature& signature() const = 0;
+  /// Fails where a run would need more memory than this host has; asked before any input is made.
+  virtual llvm::Error requireMemory(const Tool& tool) const = 0;
   /// How f32 dots are computed ("default", "high", "highest"): named where results differ.
   virtual std::string precision() const = 0;
   /// Whole arrays in, whole arrays out. Writes --report and --trace itself.

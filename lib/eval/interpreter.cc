@@ -12,6 +12,7 @@
 namespace tpu::eval {
 namespace {
 
+constexpr int kMaxCallDepth = 1000;
 constexpr int64_t kParallelElements = 1 << 14;  // below this much work devices run one after the other
 
 }  // namespace
@@ -144,8 +145,13 @@ LanesOutcome Interpreter::runFunction(hlo::FuncId func, LaneList args, const Tea
   if (running_[func.v])
     return fail(Code::kEvalUnsupported, module_.loc(f.loc),
                 "function '" + module_.string(f.name) + "' calls itself");
+  if (call_depth_ == kMaxCallDepth)
+    return fail(Code::kEvalUnsupported, module_.loc(f.loc),
+                "calls nest deeper than " + llvm::Twine(kMaxCallDepth) + " functions");
   running_[func.v] = true;
+  ++call_depth_;
   LanesOutcome out = runRegion(f.body, std::move(args), team);
+  --call_depth_;
   running_[func.v] = false;
   return out;
 }

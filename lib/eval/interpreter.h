@@ -115,6 +115,7 @@ class Interpreter {
   std::map<std::string, int64_t> rounds_;          // collectives met so far, by group and channel
   std::map<int64_t, std::vector<LaneList>> sent_;  // by channel, where all devices run together
   llvm::function_ref<void(hlo::OpId, const Lanes&)> observer_;
+  int call_depth_ = 0;                        // nesting of calls
   int manual_depth_ = 0;                      // nesting of manual computations
   std::vector<Lanes> values_;                 // by value id
   std::vector<std::unique_ptr<Plan>> plans_;  // by region id

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tpu/support/host_memory.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -234,27 +235,80 @@ Outcome movement(Call& call) {
   }
 }
 
+namespace {
+
+// The dims of a result that operands decide: what its type states, of a size that this host can hold.
+llvm::Error checkShape(const Call& call, llvm::ArrayRef<int64_t> dims) {
+  const hlo::Type& type = call.resultType();
+  int64_t bytes = hostBytes(type.element);
+  bool same = dims.size() == type.dims.size();
+  for (size_t d = 0; same && d < dims.size(); ++d) {
+    same = dims[d] >= 0 && (type.dims[d] == hlo::kDynamicDim || type.dims[d] == dims[d]);
+    bytes = mulBytes(bytes, dims[d]);
+  }
+  if (!same) return badOperand(call, "the operands give a shape that is not the result's");
+  return requireHostMemory(bytes, call.loc(), "the result");
+}
+
+Outcome dynamicBroadcast(Call& call) {
+  const Dims dims = integersOf(*call.in[1]);
+  const llvm::ArrayRef<int64_t> map = call.ints(AttrKey::broadcast_dimensions);
+  if (llvm::Error e = checkShape(call, dims)) return e;
+  for (size_t d = 0; d < map.size(); ++d)
+    if (call.in[0]->dims[d] != 1 && call.in[0]->dims[d] != dims[map[d]])
+      return badOperand(call, "the operand cannot be spread over the output shape");
+  return Tensors{broadcastInDim(call.in[0], map, dims)};
+}
+
+Outcome dynamicReshape(Call& call) {
+  const Dims dims = integersOf(*call.in[1]);
+  if (llvm::Error e = checkShape(call, dims)) return e;
+  int64_t count = 1;
+  for (int64_t d : dims) count *= d;
+  if (count != call.in[0]->numElements())
+    return badOperand(call, "the output shape has another number of elements");
+  return Tensors{reshaped(std::move(call.in[0]), dims)};
+}
+
+Outcome realDynamicSlice(Call& call) {
+  const Dims start = integersOf(*call.in[1]), limit = integersOf(*call.in[2]), step = integersOf(*call.in[3]);
+  for (size_t d = 0; d < start.size(); ++d)
+    if (start[d] < 0 || start[d] > limit[d] || limit[d] > call.in[0]->dims[d] || step[d] < 1)
+      return badOperand(call, "the slice lies outside of the operand");
+  return Tensors{sliced(call.in[0], start, limit, step)};
+}
+
+Outcome dynamicPad(Call& call) {
+  const Dims low = integersOf(*call.in[2]), high = integersOf(*call.in[3]), interior = integersOf(*call.in[4]);
+  Dims dims;
+  for (size_t d = 0; d < low.size(); ++d) {
+    int64_t size = call.in[0]->dims[d], between = 0;
+    const bool wraps = interior[d] < 0 || __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), interior[d], &between) ||
+                       __builtin_add_overflow(size, between, &size) || __builtin_add_overflow(size, low[d], &size) ||
+                       __builtin_add_overflow(size, high[d], &size);
+    dims.push_back(wraps ? -1 : size);
+  }
+  if (llvm::Error e = checkShape(call, dims)) return e;
+  return Tensors{padded(call.in[0], call.in[1]->bytes.data(), low, high, interior)};
+}
+
+}  // namespace
+
 Outcome dynamicShape(Call& call) {
   switch (call.opcode()) {
-    case Opcode::dynamic_iota:
-      return Tensors{iota(call, integersOf(*call.in[0]))};
-    case Opcode::dynamic_broadcast_in_dim:
-      return Tensors{
-          broadcastInDim(call.in[0], call.ints(AttrKey::broadcast_dimensions), integersOf(*call.in[1]))};
-    case Opcode::dynamic_reshape: {
-      const Dims dims = integersOf(*call.in[1]);
-      int64_t count = 1;
-      for (int64_t d : dims) count *= d;
-      if (count != call.in[0]->numElements())
-        return badOperand(call, "the output shape has another number of elements");
-      return Tensors{reshaped(std::move(call.in[0]), dims)};
+    case Opcode::dynamic_iota: {
+      const Dims dims = integersOf(*call.in[0]);
+      if (llvm::Error e = checkShape(call, dims)) return e;
+      return Tensors{iota(call, dims)};
     }
+    case Opcode::dynamic_broadcast_in_dim:
+      return dynamicBroadcast(call);
+    case Opcode::dynamic_reshape:
+      return dynamicReshape(call);
     case Opcode::real_dynamic_slice:
-      return Tensors{
-          sliced(call.in[0], integersOf(*call.in[1]), integersOf(*call.in[2]), integersOf(*call.in[3]))};
+      return realDynamicSlice(call);
     case Opcode::dynamic_pad:
-      return Tensors{padded(call.in[0], call.in[1]->bytes.data(), integersOf(*call.in[2]),
-                            integersOf(*call.in[3]), integersOf(*call.in[4]))};
+      return dynamicPad(call);
     case Opcode::get_dimension_size: {
       Tensor out = makeTensor(ElementType::kS32, {});
       *out->data<int32_t>() = static_cast<int32_t>(call.in[0]->dims[call.integer(AttrKey::dimension)]);

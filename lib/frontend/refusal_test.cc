@@ -38,6 +38,35 @@ TEST(Refusal, TheVerifierSpeaksInTheSamePlaces) {
             "2:8: call of unknown function @f");
 }
 
+TEST(Refusal, RegionsThatMayNotCapture) {
+  const char* const kBody = "(%b: tensor<4xf32>) {\n  %1 = stablehlo.add %b, %a : tensor<4xf32>\n  sdy.return %1 : "
+                            "tensor<4xf32>\n} : (tensor<4xf32>) -> tensor<4xf32>\nreturn";
+  const char* const kWhy = "3:8: add: operand is defined outside of a region that may use nothing from around it; "
+                           "pass it as an operand";
+  EXPECT_EQ(body("%0 = sdy.named_computation<\"f\">(%a) " + std::string(kBody)), kWhy);
+  EXPECT_EQ(refusal("sdy.mesh @m = <[\"x\"=2]>\nfunc.func @main(%a: tensor<4xf32>) {%0 = sdy.manual_computation(%a) "
+                    "in_shardings=[<@m, [{}]>] out_shardings=[<@m, [{}]>] manual_axes={\"x\"} " +
+                    std::string(kBody) + "}"),
+            kWhy);
+  // These may.
+  EXPECT_EQ(body("  %z = stablehlo.constant dense<1.0> : tensor<f32>\n"
+                 "  %0 = \"stablehlo.reduce\"(%a, %z) ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
+                 "    %s = stablehlo.add %x, %z : tensor<f32>\n    stablehlo.return %s : tensor<f32>\n"
+                 "  }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>\n  return"),
+            "");
+}
+
+TEST(Refusal, Recursion) {
+  EXPECT_EQ(refusal("func.func @main(%a: tensor<f32>) -> tensor<f32> {\n"
+                    "  %0 = call @f(%a) : (tensor<f32>) -> tensor<f32>\n  return %0 : tensor<f32>\n}\n"
+                    "func.func private @f(%a: tensor<f32>) -> tensor<f32> {\n"
+                    "  %0 = call @g(%a) : (tensor<f32>) -> tensor<f32>\n  return %0 : tensor<f32>\n}\n"
+                    "func.func private @g(%a: tensor<f32>) -> tensor<f32> {\n"
+                    "  %0 = stablehlo.composite \"x.y\" %a {decomposition = @f} : (tensor<f32>) -> tensor<f32>\n"
+                    "  return %0 : tensor<f32>\n}"),
+            "10:8: recursive call of @f");
+}
+
 TEST(Refusal, FormatsThatAreNotReadAreNamed) {
   EXPECT_EQ(refusal("HloModule m\n"), "2:1: the module has no computation, found the end of the text");
   EXPECT_EQ(refusal(llvm::StringRef("ML\xefR\x0dMLIR", 10)),

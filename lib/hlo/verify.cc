@@ -16,7 +16,7 @@ constexpr int64_t kMaxDevices = int64_t{1} << 32;
 class Verifier {
  public:
   explicit Verifier(const Module& module)
-      : m(module), visible_(m.numValues()), placed_(m.numOps()), checked_(m.numShardings()) {}
+      : m(module), place_(m.numValues(), kNowhere), placed_(m.numOps()), checked_(m.numShardings()) {}
 
   llvm::Error run() {
     if (llvm::Error e = checkModule()) return e;
@@ -152,7 +152,8 @@ class Verifier {
     if (region.parent_op != parent)
       return bad(where, "region with another parent than the operation that holds it");
     if (region.ops.empty()) return bad(where, "region without a terminator");
-    size_t mark = defined_.size();
+    const size_t mark = defined_.size(), outer_floor = floor_;
+    if (parent && isIsolated(m.op(parent).opcode)) floor_ = mark;
     for (uint32_t i = 0; i < region.args.size(); ++i) {
       const Value& arg = m.value(region.args[i]);
       if (arg.region != id || arg.index != i || arg.def)
@@ -165,15 +166,31 @@ class Verifier {
       if (auto e = checkOp(region.ops[i], id, last, depth)) return e;
     }
     while (defined_.size() > mark) {
-      visible_[defined_.back().v] = false;
+      place_[defined_.back().v] = kNowhere;
       defined_.pop_back();
     }
+    floor_ = outer_floor;
     return llvm::Error::success();
   }
 
   void define(ValueId v) {
-    visible_[v.v] = true;
+    place_[v.v] = defined_.size();
     defined_.push_back(v);
+  }
+
+  // Regions that use nothing from around them.
+  static bool isIsolated(Opcode op) {
+    return op == Opcode::sdy_manual_computation || op == Opcode::sdy_named_computation;
+  }
+
+  llvm::Error checkOperand(ValueId v, const Op& op) {
+    if (v.v >= place_.size() || place_[v.v] == kNowhere)
+      return fail(Code::kUseBeforeDef, m.loc(op.loc), opInfo(op.opcode).mnemonic + ": operand is not defined here");
+    if (place_[v.v] < floor_)
+      return fail(Code::kUseBeforeDef, m.loc(op.loc),
+                  opInfo(op.opcode).mnemonic + ": operand is defined outside of a region that may use nothing from "
+                                               "around it; pass it as an operand");
+    return llvm::Error::success();
   }
 
   llvm::Error checkAttr(const Attr& attr, LocId loc) {
@@ -201,9 +218,7 @@ class Verifier {
       return bad(op.loc, last ? "region ends in " + opInfo(op.opcode).mnemonic + ", expected return"
                               : std::string("return in the middle of a region"));
     for (ValueId v : op.operands)
-      if (v.v >= visible_.size() || !visible_[v.v])
-        return fail(Code::kUseBeforeDef, m.loc(op.loc),
-                    opInfo(op.opcode).mnemonic + ": operand is not defined here");
+      if (auto e = checkOperand(v, op)) return e;
     for (RegionId nested : op.regions)
       if (auto e = checkRegion(nested, id, depth + 1)) return e;
     for (AttrId attr : op.attrs)
@@ -216,9 +231,10 @@ class Verifier {
     }
     if (auto e = verifyOp(m, id)) return e;
     for (ValueId result : op.results) define(result);
-    if (op.opcode == Opcode::call) {
-      FuncId callee = m.findFunc(m.getString(id, AttrKey::callee));
-      calls_.push_back({m.region(region).func, callee, op.loc});
+    if (op.opcode == Opcode::call || op.opcode == Opcode::composite) {
+      const AttrKey key = op.opcode == Opcode::call ? AttrKey::callee : AttrKey::decomposition;
+      if (const FuncId callee = m.findFunc(m.getString(id, key)))
+        calls_.push_back({m.region(region).func, callee, op.loc});
     }
     return llvm::Error::success();
   }
@@ -261,8 +277,11 @@ class Verifier {
     LocId loc;
   };
   const Module& m;
-  std::vector<bool> visible_, placed_, checked_;
-  std::vector<ValueId> defined_;
+  static constexpr size_t kNowhere = ~size_t{0};
+  std::vector<size_t> place_;     // by value: its place in defined_
+  std::vector<ValueId> defined_;  // values in scope, in order
+  size_t floor_ = 0;              // those before it lie outside of the innermost isolated region
+  std::vector<bool> placed_, checked_;
   std::vector<Call> calls_;
 };
 

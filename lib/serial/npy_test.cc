@@ -119,5 +119,24 @@ TEST(ArrayFile, RefusesWhatItCannotRead) {
             "the header is truncated");
 }
 
+// Overwrites four bytes of the central directory's first entry, which is the last one here.
+std::string patched(std::string archive, size_t field, uint32_t value) {
+  const size_t directory = archive.rfind("PK\1\2");
+  std::memcpy(archive.data() + directory + field, &value, 4);
+  return archive;
+}
+
+TEST(ArrayFile, TakesNoMoreMemoryThanAnArchiveCanFill) {
+  const HostTensor x(ElementType::kF32, {4});
+  std::string archive = writeNpz({{"x", &x}});
+  std::string deflated = patched(archive, 24, 0xf0000000u);  // the size when unpacked
+  deflated[deflated.rfind("PK\1\2") + 10] = 8;               // the method
+  EXPECT_EQ(messageOf(readNpz(deflated, "f").takeError()), "entry 'x.npy' claims more than its data can hold");
+  // Two entries that share their data.
+  std::string twice = writeNpz({{"x", &x}, {"y", &x}});
+  EXPECT_EQ(messageOf(readNpz(patched(twice, 20, static_cast<uint32_t>(twice.size())), "f").takeError()),
+            "entries of the archive overlap");
+}
+
 }  // namespace
 }  // namespace tpu

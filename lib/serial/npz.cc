@@ -6,7 +6,6 @@
 
 #include "tpu/serial/array_file.h"
 #include "tpu/support/diagnostics.h"
-#include "tpu/support/files.h"
 
 namespace tpu {
 namespace {
@@ -54,8 +53,9 @@ llvm::Expected<std::vector<Entry>> directory(llvm::StringRef bytes, llvm::String
   return entries;
 }
 
+// Deflate makes at most 1032 bytes of one, so what an entry claims to hold is checked before it is taken.
 llvm::Expected<std::string> inflated(llvm::StringRef packed, const Entry& e, llvm::StringRef where) {
-  if (e.size > kMaxInputBytes) return bad(where, "entry '" + e.name + "' is too large");
+  if (e.size / 1032 > packed.size()) return bad(where, "entry '" + e.name + "' claims more than its data can hold");
   std::string out(e.size, '\0');
   z_stream z = {};
   z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
@@ -95,7 +95,10 @@ llvm::Expected<std::vector<FileArray>> readNpz(llvm::StringRef bytes, llvm::Stri
   auto entries = directory(bytes, where);
   if (!entries) return entries.takeError();
   std::vector<FileArray> out;
+  uint64_t packed = 0;
   for (const Entry& e : *entries) {
+    packed += e.packed;
+    if (packed > bytes.size()) return bad(where, "entries of the archive overlap");
     if (e.offset + 30 > bytes.size() || at<uint32_t>(bytes, e.offset) != kLocal)
       return bad(where, "entry '" + e.name + "' is damaged");
     const size_t data =

@@ -125,6 +125,11 @@ struct RunResult {
   std::vector<std::string> queue_names;
 };
 
+/// Fails with kHostMemory where the arrays that the program places in device memory, of all devices and with the
+/// global arrays, need more memory than this host has available; at the source line of the largest buffer. A strict
+/// run keeps the definedness of every bit beside it. (A timing-only run touches none of them.)
+llvm::Error requireMemory(const isa::Program& program, bool strict);
+
 /// Runs `program` with global arguments in the order of Program::args.
 llvm::Expected<RunResult> run(const isa::Program& program, llvm::ArrayRef<HostTensor> args,
                               const RunOptions& options);

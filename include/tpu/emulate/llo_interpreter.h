@@ -23,6 +23,10 @@ struct InterpretOptions {
   int64_t max_statements = 0;
 };
 
+/// Fails with kHostMemory where the buffers of all devices and the global arrays need more memory than this host
+/// has available, at the source line of the largest buffer.
+llvm::Error requireMemory(const llo::Module& module);
+
 /// Runs a module on all its devices with global arguments in the order of Module::args; gives global results.
 llvm::Expected<std::vector<HostTensor>> interpret(const llo::Module& module, const target::Chip& chip,
                                                   llvm::ArrayRef<HostTensor> args, const InterpretOptions& options = {});

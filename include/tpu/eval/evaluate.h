@@ -30,6 +30,14 @@ const hlo::Type& argumentType(const hlo::Module& module, size_t index);
 const hlo::Type& resultType(const hlo::Module& module, size_t index);
 /// Devices that the program runs on: those of its mesh, its partitions times replicas, or its GSPMD shardings.
 int64_t numDevices(const hlo::Module& module);
+/// The memory that evaluating a program needs at least, by its types, and the place that takes most of it.
+struct MemoryNeed {
+  int64_t bytes = 0;  // INT64_MAX: that or more
+  std::string loc;
+};
+MemoryNeed memoryNeed(const hlo::Module& module);
+/// Fails with kHostMemory where that is more than this host has available. Asked before inputs are made.
+llvm::Error requireMemory(const hlo::Module& module);
 /// "f32[2,3]".
 std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 
