@@ -44,16 +44,16 @@ TEST(Refusal, RegionsThatMayNotCapture) {
   const char* const kWhy = "3:8: add: operand is defined outside of a region that may use nothing from around it; "
                            "pass it as an operand";
   EXPECT_EQ(body("%0 = sdy.named_computation<\"f\">(%a) " + std::string(kBody)), kWhy);
-  EXPECT_EQ(refusal("sdy.mesh @m = <[\"x\"=2]>\nfunc.func @main(%a: tensor<4xf32>) {%0 = sdy.manual_computation(%a) "
+  EXPECT_EQ(refusal("module { sdy.mesh @m = <[\"x\"=2]>\nfunc.func @main(%a: tensor<4xf32>) {%0 = sdy.manual_computation(%a) "
                     "in_shardings=[<@m, [{}]>] out_shardings=[<@m, [{}]>] manual_axes={\"x\"} " +
-                    std::string(kBody) + "}"),
+                    std::string(kBody) + "}}"),
             kWhy);
   // These may.
   EXPECT_EQ(body("  %z = stablehlo.constant dense<1.0> : tensor<f32>\n"
                  "  %0 = \"stablehlo.reduce\"(%a, %z) ({\n  ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n"
                  "    %s = stablehlo.add %x, %z : tensor<f32>\n    stablehlo.return %s : tensor<f32>\n"
                  "  }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>\n  return"),
-            "");
+            "accepted");
 }
 
 TEST(Refusal, Recursion) {

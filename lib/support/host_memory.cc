@@ -83,7 +83,7 @@ llvm::Error requireHostMemory(int64_t bytes, llvm::StringRef loc, const llvm::Tw
   const int64_t available = availableHostMemory();
   if (bytes <= available) return llvm::Error::success();
   const std::string amount = bytes == INT64_MAX ? "more than 8 EiB" : "at least " + formatBinaryBytes(static_cast<uint64_t>(bytes));
-  return fail(Code::kEvalUnsupported, loc,
+  return fail(Code::kHostMemory, loc,
               what + " needs " + amount + " of memory, the host has " +
                   formatBinaryBytes(static_cast<uint64_t>(available)) + " available");
 }
