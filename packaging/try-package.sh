@@ -45,7 +45,7 @@ for tool in tpu-partition tpu-lower tpu-schedule tpu-asm tpu-run; do
   check "the zsh completion of $tool" test -s "$share/zsh/vendor-completions/_$tool"
   check "the fish completion of $tool" test -s "$share/fish/vendor_completions.d/$tool.fish"
 done
-for page in tpu-isa tpu-frontends; do
+for page in tpu-isa tpu-ops tpu-frontends; do
   check "the page $page" bash -c "zcat -f $share/man/man7/$page.7* | groff -man -Tutf8 -ww -z"
 done
 finish

@@ -12,6 +12,12 @@
 namespace tpu {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;  // the sanitizer has a better report
+#else
+constexpr bool kSanitized = false;
+#endif
+
 const char* tool_name = "";
 alignas(16) char handler_stack[32 * 1024];
 
@@ -37,7 +43,7 @@ void onCrash(int signal) {
 void installCrashHandler(const char* tool) {
   tool_name = tool;
   std::set_new_handler(onNoMemory);
-#if !defined(__SANITIZE_ADDRESS__)  // the sanitizer has a better report
+  if (kSanitized) return;
   stack_t stack{};
   stack.ss_sp = handler_stack;
   stack.ss_size = sizeof handler_stack;
@@ -46,7 +52,6 @@ void installCrashHandler(const char* tool) {
   action.sa_handler = onCrash;
   action.sa_flags = SA_ONSTACK;
   for (int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(signal, &action, nullptr);
-#endif
 }
 
 }  // namespace tpu

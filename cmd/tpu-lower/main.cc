@@ -1,6 +1,7 @@
 // tpu-lower: stage spmd (or a one-device source program) to stage llo.
 #include "common/tool.h"
 #include "tpu/llo/document.h"
+#include "tpu/lower/op_table.h"
 #include "tpu/lower/passes.h"
 
 namespace {
@@ -18,7 +19,15 @@ constexpr Example kExamples[] = {
     {"tpu-lower m.spmd --kernel-report --lint -o /dev/null", "what each kernel needs, and where padding wastes memory"},
 };
 
+llvm::Error listOps(Tool& tool) {
+  if (llvm::Error e = tool.openOutput(OutputKind::kText)) return e;
+  const bool json = tool.get("list-ops") == "json";
+  tool.os() << lower::describeOps(json ? lower::OpTableForm::kJson : lower::OpTableForm::kMan);
+  return llvm::Error::success();
+}
+
 llvm::Error run(Tool& tool) {
+  if (tool.has("list-ops")) return listOps(tool);
   llvm::StringRef precision = tool.get("precision");
   lower::State state(tool.diagnostics());
   state.options.default_passes = precision == "highest" ? 6 : precision == "high" ? 3 : 1;

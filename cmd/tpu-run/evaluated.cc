@@ -11,7 +11,8 @@ namespace {
 
 class Evaluated : public Program {
  public:
-  explicit Evaluated(hlo::Module module) : module_(std::move(module)) {
+  Evaluated(hlo::Module module, eval::Replacements replacements)
+      : module_(std::move(module)), replacements_(std::move(replacements)) {
     const hlo::Func& entry = module_.func(module_.entry);
     const size_t args = module_.region(entry.body).args.size();
     for (size_t i = 0; i < args; ++i)
@@ -26,7 +27,8 @@ class Evaluated : public Program {
   const hlo::Module* module() const override { return &module_; }
 
   llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) override {
-    auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics(), {.print = &llvm::outs()});
+    auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics(),
+                                  {.print = &llvm::outs(), .replacements = &replacements_});
     llvm::outs().flush();
     if (results && tool.report() && record == Record::kAsAsked) writeReport(*tool.report());
     return results;
@@ -72,8 +74,30 @@ class Evaluated : public Program {
   }
 
   hlo::Module module_;
+  eval::Replacements replacements_;
   Signature signature_;
 };
+
+// --replace-call=NAME=FILE
+llvm::Expected<eval::Replacements> readReplacements(Tool& tool, const hlo::Module& module) {
+  eval::Replacements out;
+  for (const std::string& text : tool.all("replace-call")) {
+    const auto [name, path] = llvm::StringRef(text).split('=');
+    if (name.empty() || path.empty()) return tool.badFlag("replace-call", "expected NAME=FILE, found '" + text + "'");
+    bool called = false;
+    for (uint32_t i = 0; i < module.numOps() && !called; ++i)
+      called = module.op(hlo::OpId(i)).opcode == hlo::Opcode::custom_call && eval::nameOfCall(module, hlo::OpId(i)) == name;
+    if (!called) return tool.badFlag("replace-call", "the program has no custom call '" + name + "'");
+    auto in = readInput(path);
+    if (!in) return in.takeError();
+    tool.dependsOn(path);
+    auto with = frontend::readProgram(in->bytes, in->name, tool.diagnostics());
+    if (!with) return with.takeError();
+    hlo::flattenTuples(*with);
+    out.insert_or_assign(name.str(), std::move(*with));
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -90,7 +114,9 @@ llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& 
     if (tool.has(flag))
       return tool.badFlag(
           flag, "the program is not machine code; compile it with tpu-lower, tpu-schedule and tpu-asm first");
-  return std::make_unique<Evaluated>(std::move(*module));
+  auto replacements = readReplacements(tool, *module);
+  if (!replacements) return replacements.takeError();
+  return std::make_unique<Evaluated>(std::move(*module), std::move(*replacements));
 }
 
 }  // namespace tpu::run

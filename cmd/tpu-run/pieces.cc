@@ -93,7 +93,7 @@ bool runsPieces(Tool& tool) { return tool.has("split-input") || tool.get("entry"
 
 llvm::Error runPieces(Tool& tool, const Input& input) {
   for (const char* flag :
-       {"input", "inputs", "output", "expect", "strict", "trace", "timing-only", "start-skew"})
+       {"input", "inputs", "output", "expect", "strict", "trace", "timing-only", "start-skew", "replace-call"})
     if (tool.has(flag))
       return tool.badFlag(flag, "functions that check themselves take no inputs and give no files");
   Session s(tool);

@@ -2,6 +2,7 @@
 // calls, and the checks of conformance programs.
 #include "checks.h"
 #include "interpreter.h"
+#include "tpu/hlo/literal.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -31,6 +32,7 @@ LanesOutcome Interpreter::runCustomCall(hlo::OpId id, LaneList in, const Team& t
   const llvm::StringRef target = module_.getString(id, AttrKey::call_target_name);
   for (llvm::StringRef name : kIdentity)
     if (target == name) return in;
+  if (target == hlo::kElidedConstant) return fail(Code::kBadLiteral, locOf(id), hlo::kElidedAdvice);
   if (isCheck(target)) return runCheck(id, in, team);
   if (target.starts_with("interpreter.") || target == "check.expect_serialized_eq")
     return runInterpreterOp(id, std::move(in), team);
@@ -39,7 +41,12 @@ LanesOutcome Interpreter::runCustomCall(hlo::OpId id, LaneList in, const Team& t
   const bool known =
       target == "mhlo.topk" || llvm::any_of(kRenamed, [&](const Renamed& r) { return r.target == target; });
   if (known) return runKernelOnLanes(id, std::move(in), team);
-  return fail(Code::kEvalUnsupported, locOf(id), "the evaluator does not know custom_call '" + target + "'");
+  const std::string name = nameOfCall(module_, id);
+  if (const Replacements* others = host_.options.replacements)
+    if (const auto it = others->find(name); it != others->end()) return runReplacement(id, it->second, in, team);
+  const std::string whose = name == target ? "" : " with the kernel '" + name + "'";
+  return fail(Code::kEvalUnsupported, locOf(id), "the evaluator does not know custom_call '" + target + "'" + whose +
+                                                     "; --replace-call=" + name + "=FILE runs a program in its place");
 }
 
 // check.eq gives whether it holds, the others give nothing; all stop the program where they do not.

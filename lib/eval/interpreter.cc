@@ -156,6 +156,30 @@ LanesOutcome Interpreter::runFunction(hlo::FuncId func, LaneList args, const Tea
   return out;
 }
 
+// Ops that runOp does itself or hands on; the rest are kernels.
+bool evaluates(Opcode op) {
+  switch (op) {
+    case Opcode::constant:
+    case Opcode::chlo_constant:
+    case Opcode::infeed:
+    case Opcode::outfeed:
+    case Opcode::send:
+    case Opcode::recv:
+    case Opcode::tuple:
+    case Opcode::get_tuple_element:
+    case Opcode::after_all:
+    case Opcode::create_token:
+    case Opcode::partition_id:
+    case Opcode::replica_id:
+    case Opcode::optimization_barrier:
+    case Opcode::return_:
+      return true;
+    default:
+      return hlo::hasTrait(op, hlo::kControl) || hlo::hasTrait(op, hlo::kCollective) || isKernel(op) ||
+             hlo::opInfo(op).name.starts_with("sdy.");
+  }
+}
+
 LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
   const Opcode op = module_.op(id).opcode;
   switch (op) {

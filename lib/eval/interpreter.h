@@ -91,6 +91,7 @@ class Interpreter {
                        const hlo::Mesh& mesh, const Team& team, bool outermost);
   void warnIfDifferent(hlo::OpId op, const Lanes& parts, int64_t first, int64_t second);
   LanesOutcome runCustomCall(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runReplacement(hlo::OpId op, const hlo::Module& with, const LaneList& in, const Team& team);
   LanesOutcome runCheck(hlo::OpId op, const LaneList& in, const Team& team);
   // print, probe, run_parallel and the check of what was probed.
   LanesOutcome runInterpreterOp(hlo::OpId op, LaneList in, const Team& team);

@@ -294,7 +294,8 @@ TEST(Ops, UnsupportedIsRefusedAtItsLine) {
   ASSERT_TRUE(static_cast<bool>(module));
   auto out = evaluate(*module, {f32({}, {1})});
   ASSERT_FALSE(static_cast<bool>(out));
-  EXPECT_EQ(message(out.takeError()), "test.mlir:2:6: the evaluator does not know custom_call 'mystery'\n");
+  EXPECT_EQ(message(out.takeError()), "test.mlir:2:6: the evaluator does not know custom_call 'mystery'; "
+            "--replace-call=mystery=FILE runs a program in its place\n");
 }
 
 }  // namespace

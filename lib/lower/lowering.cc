@@ -4,6 +4,7 @@
 #include "decompose.h"
 #include "donation.h"
 #include "tpu/hlo/analysis.h"
+#include "tpu/hlo/literal.h"
 
 namespace tpu::lower {
 
@@ -41,32 +42,61 @@ llvm::Error Lowering::lowerOp(hlo::OpId id) {
     if (!isRoot(id)) return llvm::Error::success();
     return lowerElementwise(id);
   }
-  switch (op.opcode) {
-    case HloOp::tuple: return llvm::Error::success();
-    case HloOp::reduce: return lowerReduce(id);
-    case HloOp::dot: case HloOp::dot_general: return lowerDot(id);
-    case HloOp::transpose: return lowerTranspose(id);
-    case HloOp::slice: return lowerSlice(id);
-    case HloOp::pad: return lowerPad(id);
-    case HloOp::concatenate: return lowerConcatenate(id);
-    case HloOp::reverse: return lowerReverse(id);
-    case HloOp::dynamic_slice: return lowerDynamicSlice(id);
-    case HloOp::dynamic_update_slice: return lowerDynamicUpdateSlice(id);
-    case HloOp::while_: return lowerWhile(id);
-    case HloOp::if_: case HloOp::case_: return lowerBranch(id);
-    case HloOp::all_reduce: return lowerAllReduce(id);
-    case HloOp::all_gather: return lowerAllGather(id);
-    case HloOp::reduce_scatter: return lowerReduceScatter(id);
-    case HloOp::all_to_all: return lowerAllToAll(id);
-    case HloOp::collective_permute: return lowerPermute(id);
-    case HloOp::partition_id: case HloOp::replica_id: {
-      int32_t word = resultBuffer(op.results[0], {});
-      storeScalar(word, op.opcode == HloOp::partition_id ? b_.pseudo(llo::PseudoKind::kDevice, 0) : b_.imm(0));
-      addForm(op.results[0], word, {});
-      return llvm::Error::success();
-    }
-    default: return refuse(id);
+  if (Handler handler = handlerOf(op.opcode)) return (this->*handler)(id);
+  return refuse(id);
+}
+
+Lowering::Handler Lowering::handlerOf(HloOp opcode) {
+  switch (opcode) {
+    case HloOp::tuple: return &Lowering::lowerNothing;
+    case HloOp::reduce: return &Lowering::lowerReduce;
+    case HloOp::dot: case HloOp::dot_general: return &Lowering::lowerDot;
+    case HloOp::transpose: return &Lowering::lowerTranspose;
+    case HloOp::slice: return &Lowering::lowerSlice;
+    case HloOp::pad: return &Lowering::lowerPad;
+    case HloOp::concatenate: return &Lowering::lowerConcatenate;
+    case HloOp::reverse: return &Lowering::lowerReverse;
+    case HloOp::dynamic_slice: return &Lowering::lowerDynamicSlice;
+    case HloOp::dynamic_update_slice: return &Lowering::lowerDynamicUpdateSlice;
+    case HloOp::while_: return &Lowering::lowerWhile;
+    case HloOp::if_: case HloOp::case_: return &Lowering::lowerBranch;
+    case HloOp::all_reduce: return &Lowering::lowerAllReduce;
+    case HloOp::all_gather: return &Lowering::lowerAllGather;
+    case HloOp::reduce_scatter: return &Lowering::lowerReduceScatter;
+    case HloOp::all_to_all: return &Lowering::lowerAllToAll;
+    case HloOp::collective_permute: return &Lowering::lowerPermute;
+    case HloOp::partition_id: case HloOp::replica_id: return &Lowering::lowerDeviceNumber;
+    case HloOp::custom_call: return &Lowering::refuseCall;
+    default: return nullptr;
   }
+}
+
+bool Lowering::lowers(HloOp opcode) {
+  switch (opcode) {
+    case HloOp::custom_call: return false;  // its handler refuses by name
+    // Read by their users, views, or gone before the walk.
+    case HloOp::constant: case HloOp::iota: case HloOp::broadcast_in_dim: case HloOp::bitcast_convert: case HloOp::reshape:
+    case HloOp::optimization_barrier: case HloOp::sdy_sharding_constraint: case HloOp::sdy_propagation_barrier:
+    case HloOp::get_tuple_element: case HloOp::call: case HloOp::composite: case HloOp::return_: return true;
+    default: return handlerOf(opcode) != nullptr;
+  }
+}
+
+llvm::Error Lowering::lowerNothing(hlo::OpId) { return llvm::Error::success(); }
+
+llvm::Error Lowering::lowerDeviceNumber(hlo::OpId id) {
+  const hlo::Op& op = m_.op(id);
+  const int32_t word = resultBuffer(op.results[0], {});
+  const bool partition = op.opcode == HloOp::partition_id;
+  storeScalar(word, partition ? b_.pseudo(llo::PseudoKind::kDevice, 0) : b_.imm(0));
+  addForm(op.results[0], word, {});
+  return llvm::Error::success();
+}
+
+llvm::Error Lowering::refuseCall(hlo::OpId id) {
+  const llvm::StringRef target = m_.getString(id, hlo::AttrKey::call_target_name);
+  if (target == hlo::kElidedConstant) return fail(Code::kBadLiteral, locOf(id), hlo::kElidedAdvice);
+  return refuse(id, "a call of '" + target + "'");
 }
 
 llvm::Error Lowering::lowerRegion(hlo::RegionId region, std::vector<hlo::ValueId>* results) {

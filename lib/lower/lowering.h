@@ -57,6 +57,8 @@ class Lowering {
  public:
   Lowering(hlo::Module& module, const target::Target& target, const LowerOptions& options, DiagnosticSink& sink);
   llvm::Expected<llo::Module> run();
+  /// True for ops that become code, a view, or nothing; elementwise ones by their types (canEmit).
+  static bool lowers(hlo::Opcode opcode);
 
  private:
   // ---- values.cc
@@ -118,6 +120,11 @@ class Lowering {
   llvm::Error lowerRegion(hlo::RegionId region, std::vector<hlo::ValueId>* results);
   llvm::Error lowerOp(hlo::OpId op);
   bool isEmpty(hlo::OpId op) const;
+  using Handler = llvm::Error (Lowering::*)(hlo::OpId);
+  static Handler handlerOf(hlo::Opcode opcode);
+  llvm::Error lowerNothing(hlo::OpId op);
+  llvm::Error lowerDeviceNumber(hlo::OpId op);
+  llvm::Error refuseCall(hlo::OpId op);
   llvm::Error refuse(hlo::OpId op, const llvm::Twine& why = "");
 
   // ---- fusion.cc

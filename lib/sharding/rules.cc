@@ -101,6 +101,8 @@ int numVariants(Opcode opcode) {
   return opcode == Opcode::slice || opcode == Opcode::dynamic_update_slice || opcode == Opcode::sort ? 2 : 1;
 }
 
+bool hasRule(Opcode opcode) { return findRule(opcode) != nullptr; }
+
 OpRule ruleFor(const hlo::Module& m, hlo::OpId id, int variant) {
   OpRule rule;
   RuleInput in{m, id, m.op(id), variant};

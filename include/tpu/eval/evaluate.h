@@ -12,6 +12,7 @@
 // sdy.manual_computation runs its body on every device of the mesh. In stage spmd arguments are cut by the
 // input shardings and results assembled by the output shardings.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,10 +59,16 @@ class Observer {
   virtual void see(hlo::OpId op, const HostTensor& whole) = 0;
 };
 
+/// Programs that run in place of custom calls, by nameOfCall().
+using Replacements = std::map<std::string, hlo::Module, std::less<>>;
+/// The kernel's name of a Pallas call, else the target of a custom_call.
+std::string nameOfCall(const hlo::Module& module, hlo::OpId op);
+
 struct RunOptions {
   llvm::raw_ostream* print = nullptr;    // what interpreter.print writes; none: nothing is written
   std::vector<Probe>* probes = nullptr;  // takes the probes in the order in which they ran
   Observer* observer = nullptr;
+  const Replacements* replacements = nullptr;
   /// Products and sums of dots and convolutions round one by one, steps of a windowed reduction in its own
   /// type: the arithmetic of StableHLO's interpreter, which expected values inside programs were made for.
   bool stepwise = false;
@@ -77,6 +84,9 @@ llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std:
 /// Functions that take no inputs and that no other function calls or runs, in order: what a program that
 /// checks itself is made of.
 std::vector<hlo::FuncId> selfContainedFunctions(const hlo::Module& module);
+
+/// False for ops that evaluate() refuses whatever their operands are.
+bool evaluates(hlo::Opcode opcode);
 
 /// True for ops that depend on nothing but their operands and attributes: no control flow, collectives or
 /// side effects.

@@ -37,4 +37,10 @@ llvm::Expected<hlo::Module> readProgram(llvm::StringRef bytes, llvm::StringRef f
 llvm::Expected<hlo::Module> parseStableHlo(llvm::StringRef text, llvm::StringRef filename,
                                            DiagnosticSink& sink, const ReadOptions& options = {});
 
+/// The formats besides StableHLO text, which spells every op, that have a spelling of an op.
+struct Spellings {
+  bool bytecode = false, hlo_text = false;
+};
+Spellings spellingsOf(hlo::Opcode opcode);
+
 }  // namespace tpu::frontend

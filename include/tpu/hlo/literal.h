@@ -44,4 +44,11 @@ void storeHighest(ElementType element, uint8_t* out);
 /// that reads back.
 std::string elementText(ElementType element, const uint8_t* in);
 
+/// The target of the custom_call that stands for a constant whose data the printer of the program left out, and what
+/// stages that need the data say of it.
+inline constexpr char kElidedConstant[] = "elided_constant";
+inline constexpr char kElidedAdvice[] =
+    "the data of this constant was left out when the program was printed; print it with print_large_constants "
+    "(XLA_FLAGS=--xla_dump_large_constants=true)";
+
 }  // namespace tpu::hlo

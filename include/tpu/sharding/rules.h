@@ -43,6 +43,8 @@ struct OpRule {
 /// update at a constant place may be sharded like what it updates; sorted shards may be merged.
 OpRule ruleFor(const hlo::Module& module, hlo::OpId op, int variant = 0);
 int numVariants(hlo::Opcode opcode);
+/// False for operations whose rule has no factors for want of one: their operands and results stay whole.
+bool hasRule(hlo::Opcode opcode);
 
 /// What is wrong with the sdy.sharding_rule of a custom call; empty where it has none or a sound one.
 std::string userRuleProblem(const hlo::Module& module, hlo::OpId op);

@@ -55,6 +55,10 @@ hlo::LocId Build::locOf(const Instruction& i) {
     return m.internLoc(text_.frames[static_cast<size_t>(frame)]);
   if (!field("source_file=").empty())
     return m.internLoc(baseName(field("source_file=")) + ":" + field("source_line=").str());
+  return textLoc(i);
+}
+
+hlo::LocId Build::textLoc(const Instruction& i) {
   const auto [row, column] = c.lineColumn(i.at);
   return m.internLoc(base_ + ":" + std::to_string(row) + ":" + std::to_string(column));
 }

@@ -65,6 +65,7 @@ class Build {
   /// A value of this shape from arrays taken from the front.
   Val assemble(const Shape& shape, llvm::ArrayRef<ValueId>& arrays);
   hlo::LocId locOf(const Instruction& i);
+  hlo::LocId textLoc(const Instruction& i);
   bool fail(const Instruction& i, const llvm::Twine& text, Code code = Code::kSyntaxError) {
     return c.error(code, i.at, text);
   }
@@ -74,6 +75,7 @@ class Build {
   bool simple(Frame& frame, const Instruction& i, Opcode opcode, const Shape& shape, Val* out);
   bool regions(const Instruction& i, OpId op, llvm::ArrayRef<ValueId> operands);
   bool constant(const Instruction& i, Val* out);
+  bool elidedConstant(const Instruction& i, Val* out);
   bool elements(const Instruction& i, Cursor& at, const Shape& shape, std::vector<uint8_t>* out);
   bool element(const Instruction& i, Cursor& at, ElementType type, uint8_t* out);
   bool bitcast(const Instruction& i, ValueId operand, const Shape& from, Val* out);
