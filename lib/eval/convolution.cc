@@ -1,9 +1,11 @@
 // Convolution as matrix products: the patches that some output pixels see become rows, the kernel a matrix of
 // [spatial..., input features] x [output features].
 #include <algorithm>
+#include <cstring>
 
 #include "gemm.h"
 #include "native.h"
+#include "tpu/support/parallel.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -68,31 +70,83 @@ bool next(Dims& index, llvm::ArrayRef<int64_t> dims) {
 
 // The patch of one output pixel: for every window position, `features` elements of the input, or zeros in the
 // padding.
-void writePatch(const HostTensor& lhs, const Shape& s, int64_t image, const Dims& pixel,
-                int64_t first_feature, int64_t features, uint8_t* row) {
-  const int64_t width = hostBytes(lhs.element), bytes = features * width;
-  Dims at(s.window.size(), 0);
-  do {
-    int64_t flat = image;
-    bool inside = true;
-    for (size_t d = 0; d < at.size(); ++d) {
-      const int64_t tap = s.reversed[d] ? s.window[d] - 1 - at[d] : at[d];
-      const int64_t x = pixel[d] * s.stride[d] + tap * s.rhs_dilation[d] - s.low[d];
-      inside = inside && x >= 0 && x % s.lhs_dilation[d] == 0 && x / s.lhs_dilation[d] < s.in[d];
-      flat = flat * s.in[d] + x / s.lhs_dilation[d];
-    }
+class PatchWriter {
+ public:
+  PatchWriter(const HostTensor& lhs, const Shape& s, int64_t first_feature, int64_t features)
+      : lhs_(lhs), s_(s), first_(first_feature), features_(features), width_(hostBytes(lhs.element)) {
+    // Neighbours in the window's last dim are neighbours in memory.
+    const size_t rank = s.window.size();
+    runs_ = rank > 0 && features == s.in_features && !s.reversed[rank - 1] && s.lhs_dilation[rank - 1] == 1 &&
+            s.rhs_dilation[rank - 1] == 1;
+  }
+
+  void write(int64_t image, const Dims& pixel, uint8_t* row) const {
+    const size_t loops = s_.window.size() - (runs_ ? 1 : 0);
+    Dims at(loops, 0);
+    const llvm::ArrayRef<int64_t> trips = llvm::ArrayRef<int64_t>(s_.window).take_front(loops);
+    do {
+      int64_t flat = image;
+      bool inside = true;
+      for (size_t d = 0; d < loops; ++d) {
+        const int64_t tap = s_.reversed[d] ? s_.window[d] - 1 - at[d] : at[d];
+        const int64_t x = pixel[d] * s_.stride[d] + tap * s_.rhs_dilation[d] - s_.low[d];
+        const int64_t in = s_.lhs_dilation[d] == 1 ? x : x / s_.lhs_dilation[d];
+        inside = inside && x >= 0 && in * s_.lhs_dilation[d] == x && in < s_.in[d];
+        flat = flat * s_.in[d] + in;
+      }
+      row = runs_ ? writeRun(flat, inside, pixel[loops], row) : writeOne(flat, inside, row);
+    } while (next(at, trips));
+  }
+
+ private:
+  uint8_t* writeOne(int64_t flat, bool inside, uint8_t* row) const {
+    const int64_t bytes = features_ * width_;
     if (inside) {
-      std::copy_n(lhs.bytes.data() + (flat * s.in_features + first_feature) * width, bytes, row);
+      std::memcpy(row, lhs_.bytes.data() + (flat * s_.in_features + first_) * width_, bytes);
     } else {
-      std::fill_n(row, bytes, 0);
+      std::memset(row, 0, bytes);
     }
-    row += bytes;
-  } while (next(at, s.window));
+    return row + bytes;
+  }
+
+  // All positions of the last dim: zeros, one run of the input, zeros.
+  uint8_t* writeRun(int64_t flat, bool inside, int64_t pixel, uint8_t* row) const {
+    const size_t d = s_.window.size() - 1;
+    const int64_t bytes = features_ * width_, window = s_.window[d];
+    const int64_t x = pixel * s_.stride[d] - s_.low[d];
+    const int64_t begin = std::clamp<int64_t>(-x, 0, window);
+    const int64_t end = inside ? std::clamp<int64_t>(s_.in[d] - x, begin, window) : begin;
+    std::memset(row, 0, begin * bytes);
+    if (end > begin)
+      std::memcpy(row + begin * bytes, lhs_.bytes.data() + (flat * s_.in[d] + x + begin) * bytes,
+                  (end - begin) * bytes);
+    std::memset(row + end * bytes, 0, (window - end) * bytes);
+    return row + window * bytes;
+  }
+
+  const HostTensor& lhs_;
+  const Shape& s_;
+  const int64_t first_, features_, width_;
+  bool runs_;
+};
+
+// Patches are the input's own rows: a window of one element that visits every pixel.
+bool isPointwise(const Shape& s) {
+  for (size_t d = 0; d < s.window.size(); ++d)
+    if (s.window[d] != 1 || s.stride[d] != 1 || s.low[d] != 0 || s.high[d] != 0 || s.lhs_dilation[d] != 1)
+      return false;
+  return s.feature_groups == 1 && s.batch_groups == 1;
+}
+
+Dims unflatten(int64_t flat, llvm::ArrayRef<int64_t> dims) {
+  Dims index(dims.size(), 0);
+  for (size_t d = dims.size(); d-- > 0; flat /= dims[d]) index[d] = flat % dims[d];
+  return index;
 }
 
 // The columns of one group as a dense matrix.
 Tensor kernelColumns(const HostTensor& rhs, int64_t rows, int64_t first, int64_t count) {
-  Tensor out = makeTensor(rhs.element, {rows, count});
+  Tensor out = rawTensor(rhs.element, {rows, count});
   const int width = hostBytes(rhs.element);
   stridedCopy({rows, count}, width, rhs.bytes.data() + first * width, {rhs.dims.back(), 1}, out->bytes.data(),
               {count, 1});
@@ -128,25 +182,44 @@ Outcome convolution(Call& call) {
   Dims canonical{images};
   canonical.append(s.out.begin(), s.out.end());
   canonical.push_back(s.out_features);
-  Tensor out = makeTensor(type, canonical);
-  const int64_t block = std::clamp<int64_t>((1 << 20) / std::max<int64_t>(k, 1), 16, 4096);
-  std::vector<uint8_t> patches(block * k * width), sums(block * group_out * width);
+  Tensor out = rawTensor(type, canonical);
+  // Enough blocks of pixels for all threads; the patches of a block stay in the second-level cache.
+  const int64_t rows = images * pixels;
+  const int64_t share = (rows + threads() - 1) / threads();
+  const int64_t block =
+      std::clamp<int64_t>(std::min<int64_t>((1 << 18) / std::max<int64_t>(k, 1), share), 16, 4096);
+  const bool whole = groups == 1;  // products go where they belong
+  if (whole) std::memset(out->bytes.data(), 0, out->bytes.size());
   for (int64_t g = 0; g < groups; ++g) {
-    const Tensor weights = kernelColumns(*rhs, k, g * group_out, group_out);
-    const int64_t first_feature = s.feature_groups > 1 ? g * group_in : 0;
+    const Tensor weights = whole ? rhs : kernelColumns(*rhs, k, g * group_out, group_out);
+    const GemmRhs right(type, weights->bytes.data(), group_out, k, rows, !call.stepwise);
+    if (isPointwise(s)) {
+      right.multiply(lhs->bytes.data(), out->bytes.data(), rows);
+      continue;
+    }
+    const PatchWriter writer(*lhs, s, s.feature_groups > 1 ? g * group_in : 0, group_in);
     const int64_t first_image = s.batch_groups > 1 ? g * images : 0;
-    Dims pixel(s.out.size(), 0);
-    for (int64_t p = 0; p < images * pixels;) {
-      const int64_t first = p;
-      for (; p < images * pixels && p - first < block; ++p) {
-        writePatch(*lhs, s, first_image + p / pixels, pixel, first_feature, group_in,
-                   patches.data() + (p - first) * k * width);
+    const auto work = [&](size_t task) {
+      const int64_t first = static_cast<int64_t>(task) * block, count = std::min(block, rows - first);
+      HostBuffer patches = HostBuffer::uninitialized(count * k * width);
+      Dims pixel = unflatten(first % pixels, s.out);
+      for (int64_t p = 0; p < count; ++p) {
+        writer.write(first_image + (first + p) / pixels, pixel, patches.data() + p * k * width);
         next(pixel, s.out);
       }
-      std::fill(sums.begin(), sums.end(), 0);
-      gemm(type, patches.data(), weights->bytes.data(), sums.data(), p - first, group_out, k, !call.stepwise);
-      stridedCopy({p - first, group_out}, static_cast<int>(width), sums.data(), {group_out, 1},
+      if (whole)
+        return right.multiply(patches.data(), out->bytes.data() + first * s.out_features * width, count);
+      HostBuffer sums(count * group_out * width);
+      right.multiply(patches.data(), sums.data(), count);
+      stridedCopy({count, group_out}, static_cast<int>(width), sums.data(), {group_out, 1},
                   out->bytes.data() + (first * s.out_features + g * group_out) * width, {s.out_features, 1});
+    };
+    const int64_t tasks = (rows + block - 1) / block;
+    // Few pixels: the product is shared among the threads instead.
+    if (tasks < threads() || rows * group_out * k < 1 << 16) {
+      for (int64_t t = 0; t < tasks; ++t) work(t);
+    } else {
+      parallelFor(tasks, work);
     }
   }
   // To the layout that the op names.

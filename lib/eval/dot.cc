@@ -2,6 +2,7 @@
 // batch. Operands and result are converted once; sums are made in the contraction type.
 #include "gemm.h"
 #include "native.h"
+#include "tpu/support/parallel.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -44,9 +45,15 @@ Tensor contract(const Tensor& lhs, const Tensor& rhs, const Contraction& c, Elem
   const Tensor b = convertTo(transposed(rhs, joined({&c.rhs_batch, &c.rhs_contract, &rhs_free})), type);
   Tensor out = makeTensor(type, dims);
   const int64_t width = hostBytes(type);
-  for (int64_t i = 0; i < batch; ++i)
+  const auto one = [&](size_t i) {
     gemm(type, a->bytes.data() + i * m * k * width, b->bytes.data() + i * k * n * width,
          out->bytes.data() + i * m * n * width, m, n, k, fused);
+  };
+  if (batch < threads() || batch * m * n * k < 1 << 18) {  // each product is shared among the threads
+    for (int64_t i = 0; i < batch; ++i) one(i);
+  } else {
+    parallelFor(batch, one);
+  }
   return convertTo(out, result);
 }
 

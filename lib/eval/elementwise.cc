@@ -19,15 +19,6 @@ struct Block {
   alignas(64) uint8_t bytes[kBlock * 16];
 };
 
-// Calls fn(first, count) over [0, n), on several threads where that pays.
-void forChunks(int64_t n, llvm::function_ref<void(int64_t, int64_t)> fn) {
-  if (n <= kParallelChunk) return fn(0, n);
-  parallelFor((n + kParallelChunk - 1) / kParallelChunk, [&](size_t c) {
-    const int64_t first = static_cast<int64_t>(c) * kParallelChunk;
-    fn(first, std::min(kParallelChunk, n - first));
-  });
-}
-
 // Only these ops see the bits above a 2- or 4-bit value.
 bool seesHighBits(Opcode op) {
   return op == Opcode::popcnt || op == Opcode::count_leading_zeros || op == Opcode::shift_right_logical;
@@ -68,7 +59,7 @@ Tensor resultFor(Tensor& operand, ElementType element) {
     Tensor out = operand;  // the operand stays readable through `operand`
     return out;
   }
-  return makeTensor(element, operand->dims);
+  return rawTensor(element, operand->dims);
 }
 
 void finishCount(Opcode op, ElementType type, uint8_t* out, int64_t n) {
@@ -123,41 +114,16 @@ Tensor applyBinary(Opcode op, BinaryLoop loop, Tensor& a, Tensor& b, ElementType
 }
 
 // ---------------------------------------------------------------- select, clamp, reduce_precision
-template <class T>
-void selectLoop(const uint8_t* pred, const HostTensor& on_true, const HostTensor& on_false, HostTensor& out) {
-  const T* t = reinterpret_cast<const T*>(on_true.bytes.data());
-  const T* f = reinterpret_cast<const T*>(on_false.bytes.data());
-  T* o = reinterpret_cast<T*>(out.bytes.data());
-  const int64_t n = out.numElements();
-  for (int64_t i = 0; i < n; ++i) o[i] = pred[i] ? t[i] : f[i];
-}
-
-struct Bytes16 {
-  uint64_t lo, hi;
-};
-
 Outcome select(Call& call) {
   if (call.in[0]->numElements() == 1 && call.in[0]->rank() == 0)
     return Tensors{call.in[call.in[0]->bytes[0] ? 1 : 2]};
-  Tensor out = makeTensor(call.in[1]->element, call.in[1]->dims);
-  const uint8_t* pred = call.in[0]->bytes.data();
-  switch (hostBytes(out->element)) {
-    case 1:
-      selectLoop<uint8_t>(pred, *call.in[1], *call.in[2], *out);
-      break;
-    case 2:
-      selectLoop<uint16_t>(pred, *call.in[1], *call.in[2], *out);
-      break;
-    case 4:
-      selectLoop<uint32_t>(pred, *call.in[1], *call.in[2], *out);
-      break;
-    case 8:
-      selectLoop<uint64_t>(pred, *call.in[1], *call.in[2], *out);
-      break;
-    default:
-      selectLoop<Bytes16>(pred, *call.in[1], *call.in[2], *out);
-      break;
-  }
+  const Tensor out = rawTensor(call.in[1]->element, call.in[1]->dims);
+  const int64_t width = hostBytes(out->element);
+  const SelectLoop loop = findSelect(static_cast<int>(width));
+  forChunks(out->numElements(), [&](int64_t first, int64_t count) {
+    loop(call.in[0]->bytes.data() + first, call.in[1]->bytes.data() + first * width,
+         call.in[2]->bytes.data() + first * width, out->bytes.data() + first * width, count);
+  });
   return Tensors{out};
 }
 
@@ -235,13 +201,21 @@ Outcome compare(Call& call) {
 
 }  // namespace
 
+void forChunks(int64_t n, llvm::function_ref<void(int64_t, int64_t)> fn) {
+  if (n <= kParallelChunk) return fn(0, n);
+  parallelFor((n + kParallelChunk - 1) / kParallelChunk, [&](size_t c) {
+    const int64_t first = static_cast<int64_t>(c) * kParallelChunk;
+    fn(first, std::min(kParallelChunk, n - first));
+  });
+}
+
 Tensor convertTo(Tensor in, ElementType to) {
   if (in->element == to) return in;
   const ElementType from = in->element;
   // A narrow float is rounded from f64, so that no rounding to f32 comes before.
   const bool to_narrow_float = isFloat(to) && !isNative(to);
   const ElementType middle = to_narrow_float ? ElementType::kF64 : nativeType(to);
-  Tensor out = makeTensor(to, in->dims);
+  Tensor out = rawTensor(to, in->dims);
   const UnaryLoop loop = findConvert(nativeType(from), middle);
   const Widened wide(*in, Opcode::convert);
   const int64_t width = hostBytes(to);

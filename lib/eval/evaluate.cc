@@ -2,6 +2,7 @@
 #include "tpu/eval/evaluate.h"
 
 #include <map>
+#include <utility>
 
 #include "interpreter.h"
 #include "tpu/eval/literal.h"
@@ -67,11 +68,13 @@ HostTensor assemble(const hlo::Module& module, const Interpreter& interpreter, c
   return assembleShards(module, shards, whole, cut ? sharding : hlo::ShardingId(), mismatch);
 }
 
-HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, const Lanes& lanes,
-                          size_t index, DiagnosticSink* sink) {
+HostTensor assembleResult(const hlo::Module& module, const Interpreter& interpreter, Lanes lanes, size_t index,
+                          DiagnosticSink* sink) {
+  const hlo::ShardingId sharding = entryOf(module).result_ports[index].sharding;
+  const bool cut = module.stage == hlo::Stage::kSpmd && sharding.valid();
+  if (lanes.uniform() && !cut && lanes.copies.front().use_count() == 1) return std::move(*lanes.copies.front());
   std::optional<ReplicaMismatch> mismatch;
-  HostTensor out = assemble(module, interpreter, lanes, entryOf(module).result_ports[index].sharding,
-                            resultType(module, index).dims, &mismatch);
+  HostTensor out = assemble(module, interpreter, lanes, sharding, resultType(module, index).dims, &mismatch);
   if (mismatch && sink) {
     std::string at;
     for (int64_t i : mismatch->index) at += (at.empty() ? "" : ",") + std::to_string(i);
@@ -138,8 +141,7 @@ llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std:
     if ((*results)[i].copies.empty())
       return fail(Code::kEvalUnsupported, module.loc(entry.loc),
                   "result " + llvm::Twine(i) + " is not an array");
-    out.push_back(assembleResult(module, interpreter, (*results)[i], i, sink));
-    (*results)[i] = Lanes();
+    out.push_back(assembleResult(module, interpreter, std::exchange((*results)[i], Lanes()), i, sink));
   }
   return out;
 }

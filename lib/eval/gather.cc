@@ -98,7 +98,7 @@ Outcome gather(Call& call) {
     window_sizes.push_back(sizes[window[i]]);
   }
   for (size_t i = 0; i < batch_dims.size(); ++i) dims[batch_dims[i]] = ix.batch[i];
-  Tensor out = makeTensor(operand.element, dims);
+  Tensor out = rawTensor(operand.element, dims);
   if (isEmpty(dims)) return Tensors{out};
   const std::vector<int64_t> from = rowMajorStrides(operand.dims), to = rowMajorStrides(dims);
   const std::vector<int64_t> index_strides = rowMajorStrides(indices.dims);

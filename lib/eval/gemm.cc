@@ -1,6 +1,8 @@
 // Products by type: f32 through the fixed-order kernel, the others row by row.
 #include "gemm.h"
 
+#include <algorithm>
+
 #include "loops.h"
 #include "native.h"
 #include "tpu/support/fma_gemm.h"
@@ -10,6 +12,8 @@ namespace tpu::eval {
 namespace {
 
 constexpr int64_t kRowsPerTask = 96;
+constexpr int64_t kRowStep = 12, kColumnStep = 64;  // multiples of what the kernel holds in registers
+constexpr int64_t kPackFromRows = 512;              // fewer do not repay a copy of the right-hand side
 
 template <class T, class F>
 void rowByRow(const uint8_t* lhs_bytes, const uint8_t* rhs_bytes, uint8_t* acc_bytes, int64_t m, int64_t n,
@@ -43,13 +47,24 @@ void complexes(const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc, int64_t m, 
   });
 }
 
-void floats(const float* lhs, const float* rhs, float* acc, int64_t m, int64_t n, int64_t k) {
-  if (m * n * k < 1 << 21) return fmaGemm(lhs, k, rhs, n, acc, n, m, n, k);
-  const int64_t tasks = std::min<int64_t>(threads(), (m + kRowsPerTask - 1) / kRowsPerTask);
-  const int64_t rows = (m + tasks - 1) / tasks;
+// Calls fn(first, count) for shares of n that are multiples of `step`, one per thread.
+void forShares(int64_t n, int64_t step, llvm::function_ref<void(int64_t, int64_t)> fn) {
+  const int64_t tasks = std::clamp<int64_t>(n / step, 1, threads());
+  const int64_t share = ((n + tasks - 1) / tasks + step - 1) / step * step;
   parallelFor(tasks, [&](size_t task) {
-    const int64_t begin = static_cast<int64_t>(task) * rows, count = std::min(rows, m - begin);
-    if (count > 0) fmaGemm(lhs + begin * k, k, rhs, n, acc + begin * n, n, count, n, k);
+    const int64_t first = static_cast<int64_t>(task) * share;
+    if (first < n) fn(first, std::min(share, n - first));
+  });
+}
+
+void floats(const float* lhs, const float* rhs, float* acc, int64_t m, int64_t n, int64_t k) {
+  if (m * n * k < 1 << 20) return fmaGemm(lhs, k, rhs, n, acc, n, m, n, k);
+  if (m >= kRowsPerTask * static_cast<int64_t>(threads()))
+    return forShares(m, kRowStep, [&](int64_t first, int64_t rows) {
+      fmaGemm(lhs + first * k, k, rhs, n, acc + first * n, n, rows, n, k);
+    });
+  forShares(n, kColumnStep, [&](int64_t first, int64_t columns) {
+    fmaGemm(lhs, k, rhs + first, n, acc + first, n, m, columns, k);
   });
 }
 
@@ -95,6 +110,21 @@ void gemm(ElementType type, const uint8_t* lhs, const uint8_t* rhs, uint8_t* acc
     default:
       break;
   }
+}
+
+GemmRhs::GemmRhs(ElementType type, const uint8_t* rhs, int64_t n, int64_t k, int64_t rows, bool fused)
+    : type_(type), rhs_(rhs), n_(n), k_(k), fused_(fused) {
+  if (type == ElementType::kF32 && fused && rows >= kPackFromRows)
+    packed_.assign(reinterpret_cast<const float*>(rhs), n, n, k);
+}
+
+void GemmRhs::multiply(const uint8_t* lhs_bytes, uint8_t* acc_bytes, int64_t m) const {
+  if (packed_.n() == 0) return gemm(type_, lhs_bytes, rhs_, acc_bytes, m, n_, k_, fused_);
+  const float* lhs = reinterpret_cast<const float*>(lhs_bytes);
+  float* acc = reinterpret_cast<float*>(acc_bytes);
+  forShares(m, kRowStep, [&](int64_t first, int64_t rows) {
+    fmaGemm(lhs + first * k_, k_, packed_, acc + first * n_, n_, rows);
+  });
 }
 
 }  // namespace tpu::eval

@@ -36,6 +36,7 @@ Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink, Host& 
       values_(module.numValues()),
       plans_(module.numRegions()),
       literals_(module.numLiterals()),
+      literal_elements_(module.numLiterals()),
       running_(module.funcs.size()) {}
 
 Interpreter::Interpreter(const hlo::Module& module, DiagnosticSink* sink, Host& host, Grid& grid)
@@ -72,12 +73,34 @@ void Interpreter::collectUses(hlo::OpId id, std::vector<hlo::ValueId>& out) cons
 const Interpreter::Plan& Interpreter::planOf(hlo::RegionId id) {
   if (plans_[id.v]) return *plans_[id.v];
   auto plan = std::make_unique<Plan>();
+  const size_t ops = module_.region(id).ops.size();
+  plan->steps.resize(ops);
+  if (observer_) {  // wants every op's result
+    plan->fusion.chains.resize(ops);
+    plan->fusion.inside.resize(ops);
+  } else {
+    plan->fusion = planFusion(module_, id);
+  }
+  planUses(id, *plan);
+  plans_[id.v] = std::move(plan);
+  return *plans_[id.v];
+}
+
+void Interpreter::planUses(hlo::RegionId id, Plan& plan) const {
   const hlo::Region& region = module_.region(id);
-  plan->steps.resize(region.ops.size());
-  std::vector<hlo::ValueId> pending(region.args.begin(), region.args.end());
   std::vector<std::vector<hlo::ValueId>> uses(region.ops.size());
   for (size_t i = 0; i < region.ops.size(); ++i) {
-    collectUses(region.ops[i], uses[i]);
+    if (plan.fusion.inside[i]) continue;
+    const hlo::Op& op = module_.op(region.ops[i]);
+    std::vector<hlo::ValueId>& operands = plan.steps[i].operands;
+    if (const FusedChain* chain = plan.fusion.chains[i].get()) {
+      for (const FusedSource& s : chain->sources) operands.push_back(s.value);
+      uses[i] = operands;
+      llvm::erase_if(uses[i], [](hlo::ValueId v) { return !v.valid(); });
+    } else {
+      operands.assign(op.operands.begin(), op.operands.end());
+      collectUses(region.ops[i], uses[i]);
+    }
     std::sort(uses[i].begin(), uses[i].end());
   }
   // Backwards: the first time a value is met is its last use. `seen` holds the values met so far.
@@ -87,27 +110,67 @@ const Interpreter::Plan& Interpreter::planOf(hlo::RegionId id) {
     return value.def.valid() ? module_.op(value.def).parent == id : value.region == id;
   };
   for (size_t i = region.ops.size(); i-- > 0;) {
-    const hlo::Op& op = module_.op(region.ops[i]);
-    plan->steps[i].takes.resize(op.operands.size());
-    for (hlo::ValueId v : op.results)
-      if (!seen[v.v]) plan->steps[i].after.push_back(v);
+    if (plan.fusion.inside[i]) continue;
+    const std::vector<hlo::ValueId>& operands = plan.steps[i].operands;
+    plan.steps[i].takes.resize(operands.size());
+    for (hlo::ValueId v : module_.op(region.ops[i]).results)
+      if (!seen[v.v]) plan.steps[i].after.push_back(v);
     for (hlo::ValueId v : uses[i]) {
       if (seen[v.v] || !isLocal(v)) continue;
       seen[v.v] = true;
-      const bool only_operand = std::count(uses[i].begin(), uses[i].end(), v) ==
-                                std::count(op.operands.begin(), op.operands.end(), v);
+      const bool only_operand =
+          std::count(uses[i].begin(), uses[i].end(), v) == std::count(operands.begin(), operands.end(), v);
       if (!only_operand) {
-        plan->steps[i].after.push_back(v);
+        plan.steps[i].after.push_back(v);
         continue;
       }
-      const auto last = std::find(op.operands.rbegin(), op.operands.rend(), v);
-      plan->steps[i].takes[op.operands.rend() - last - 1] = true;
+      const auto last = std::find(operands.rbegin(), operands.rend(), v);
+      plan.steps[i].takes[operands.rend() - last - 1] = true;
     }
   }
   for (hlo::ValueId v : region.args)
-    if (!seen[v.v]) plan->unused_args.push_back(v);
-  plans_[id.v] = std::move(plan);
-  return *plans_[id.v];
+    if (!seen[v.v]) plan.unused_args.push_back(v);
+}
+
+LaneList Interpreter::takeOperands(const Plan& plan, size_t step) {
+  const Plan::Step& s = plan.steps[step];
+  const FusedChain* chain = plan.fusion.chains[step].get();
+  LaneList in;
+  in.reserve(s.operands.size());
+  for (size_t o = 0; o < s.operands.size(); ++o) {
+    if (chain && chain->sources[o].literal.valid()) {
+      Tensor& element = literal_elements_[chain->sources[o].literal.v];
+      if (!element) {
+        element = makeTensor(chain->sources[o].element, {});
+        element->bytes = module_.literal(chain->sources[o].literal).bytes;
+      }
+      in.emplace_back(element);
+      continue;
+    }
+    Lanes& value = values_[s.operands[o].v];
+    if (s.takes[o]) {
+      in.push_back(std::move(value));
+      value = Lanes();
+    } else {
+      in.push_back(value);
+    }
+  }
+  return in;
+}
+
+LanesOutcome Interpreter::runStep(const Plan& plan, size_t step, hlo::OpId op, LaneList in,
+                                  const Team& team) {
+  const FusedChain* chain = plan.fusion.chains[step].get();
+  if (!chain) return runOp(op, std::move(in), team);
+  const auto kernel = [&](int64_t, llvm::MutableArrayRef<Tensor> operands) -> Outcome {
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (chain->sources[i].count == 0 && operands[i]->dims != chain->dims)
+        return fail(
+            Code::kEvalBadOperand, locOf(op),
+            hlo::opInfo(module_.op(op).opcode).name + ": an operand has other dims than its type states");
+    return Tensors{chain->run(operands)};
+  };
+  return runOnLanes(kernel, 1, std::move(in), team);
 }
 
 LanesOutcome Interpreter::runRegion(hlo::RegionId id, LaneList args, const Team& team) {
@@ -116,23 +179,15 @@ LanesOutcome Interpreter::runRegion(hlo::RegionId id, LaneList args, const Team&
   for (size_t i = 0; i < args.size(); ++i) values_[region.args[i].v] = std::move(args[i]);
   for (hlo::ValueId v : plan.unused_args) values_[v.v] = Lanes();
   for (size_t i = 0; i < region.ops.size(); ++i) {
+    if (plan.fusion.inside[i]) continue;
     const hlo::OpId op_id = region.ops[i];
     const hlo::Op& op = module_.op(op_id);
-    LaneList in;
-    in.reserve(op.operands.size());
-    for (size_t o = 0; o < op.operands.size(); ++o) {
-      Lanes& value = values_[op.operands[o].v];
-      if (plan.steps[i].takes[o]) {
-        in.push_back(std::move(value));
-        value = Lanes();
-      } else {
-        in.push_back(value);
-      }
-    }
+    LaneList in = takeOperands(plan, i);
     if (op.opcode == Opcode::return_) return in;
-    LanesOutcome out = runOp(op_id, std::move(in), team);
+    LanesOutcome out = runStep(plan, i, op_id, std::move(in), team);
     if (!out) return out;
-    if (observer_ && manual_depth_ == 0 && !out->empty() && static_cast<int64_t>(team.devices.size()) == devices_)
+    if (observer_ && manual_depth_ == 0 && !out->empty() &&
+        static_cast<int64_t>(team.devices.size()) == devices_)
       observer_(op_id, out->front());
     for (size_t r = 0; r < op.results.size(); ++r) values_[op.results[r].v] = std::move((*out)[r]);
     for (hlo::ValueId v : plan.steps[i].after) values_[v.v] = Lanes();
@@ -234,23 +289,26 @@ LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
 }
 
 LanesOutcome Interpreter::runKernelOnLanes(hlo::OpId id, LaneList in, const Team& team) {
+  const auto kernel = [&](int64_t device, llvm::MutableArrayRef<Tensor> operands) {
+    const auto captures = [&, device](hlo::ValueId v) { return values_[v.v].at(device); };
+    Call call{module_, id, operands, captures, host_.options.stepwise};
+    return runKernel(call);
+  };
+  return runOnLanes(kernel, module_.op(id).results.size(), std::move(in), team);
+}
+
+LanesOutcome Interpreter::runOnLanes(LaneKernel kernel, size_t results, LaneList in, const Team& team) {
   bool uniform = true;
   int64_t elements = 0;
   for (const Lanes& l : in) {
     uniform = uniform && l.uniform();
     if (const Tensor t = l.at(team.devices.front())) elements += t->numElements();
   }
-  const size_t results = module_.op(id).results.size();
-  const auto runOne = [&](int64_t device, llvm::MutableArrayRef<Tensor> operands) {
-    const auto captures = [&, device](hlo::ValueId v) { return values_[v.v].at(device); };
-    Call call{module_, id, operands, captures, host_.options.stepwise};
-    return runKernel(call);
-  };
   LaneList out(results);
   if (uniform) {
     llvm::SmallVector<Tensor, 4> operands;
     for (Lanes& l : in) operands.push_back(l.copies.empty() ? nullptr : std::move(l.copies[0]));
-    Outcome one = runOne(team.devices.front(), operands);
+    Outcome one = kernel(team.devices.front(), operands);
     if (!one) return one.takeError();
     for (size_t r = 0; r < results; ++r) out[r] = Lanes(std::move((*one)[r]));
     return out;
@@ -261,7 +319,7 @@ LanesOutcome Interpreter::runKernelOnLanes(hlo::OpId id, LaneList in, const Team
     const int64_t device = team.devices[i];
     llvm::SmallVector<Tensor, 4> operands;
     for (Lanes& l : in) operands.push_back(l.copies.size() > 1 ? std::move(l.copies[device]) : l.at(device));
-    Outcome one = runOne(device, operands);
+    Outcome one = kernel(device, operands);
     if (!one) {
       errors[i].emplace(one.takeError());
       return;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernel.h"
+#include "fused.h"
 #include "tpu/eval/evaluate.h"
 
 namespace tpu::eval {
@@ -62,10 +62,12 @@ class Interpreter {
   int64_t positionIn(const hlo::Mesh& mesh, int64_t device) const;
 
  private:
-  // Which values of a region are used for the last time where.
+  // Which values of a region are used for the last time where, and which ops run together.
   struct Plan {
     std::vector<hlo::ValueId> unused_args;
+    FusionPlan fusion;
     struct Step {
+      std::vector<hlo::ValueId> operands;  // of the op, or of the chain that ends here; none: a constant's element
       std::vector<bool> takes;           // by operand: the value's last use, which the op may take over
       std::vector<hlo::ValueId> after;   // dropped once the op has run
     };
@@ -74,7 +76,12 @@ class Interpreter {
 
   LanesOutcome runRegion(hlo::RegionId region, LaneList args, const Team& team);
   LanesOutcome runOp(hlo::OpId op, LaneList in, const Team& team);
+  // A kernel on the operands of each device, or once where they are the same on all.
+  using LaneKernel = llvm::function_ref<Outcome(int64_t device, llvm::MutableArrayRef<Tensor> in)>;
+  LanesOutcome runOnLanes(LaneKernel kernel, size_t results, LaneList in, const Team& team);
   LanesOutcome runKernelOnLanes(hlo::OpId op, LaneList in, const Team& team);
+  LanesOutcome runStep(const Plan& plan, size_t step, hlo::OpId op, LaneList in, const Team& team);
+  LaneList takeOperands(const Plan& plan, size_t step);
   LanesOutcome runControl(hlo::OpId op, LaneList in, const Team& team);
   LanesOutcome runWhile(hlo::OpId op, LaneList carried, const Team& team);
   LanesOutcome runBranches(hlo::OpId op, const Lanes& index, const Team& team);
@@ -105,6 +112,7 @@ class Interpreter {
   Tensor literalAt(hlo::LiteralId literal);
   Lanes deviceNumber(hlo::OpId op) const;
   const Plan& planOf(hlo::RegionId region);
+  void planUses(hlo::RegionId region, Plan& plan) const;
   void collectUses(hlo::OpId op, std::vector<hlo::ValueId>& out) const;
   llvm::StringRef locOf(hlo::OpId op) const { return module_.loc(module_.op(op).loc); }
 
@@ -121,6 +129,7 @@ class Interpreter {
   std::vector<Lanes> values_;                 // by value id
   std::vector<std::unique_ptr<Plan>> plans_;  // by region id
   std::vector<Tensor> literals_;              // by literal id
+  std::vector<Tensor> literal_elements_;      // of splat literals, by literal id
   std::vector<bool> running_;                 // functions on the call stack
 };
 

@@ -52,6 +52,10 @@ struct Call {
 inline Tensor makeTensor(ElementType element, llvm::ArrayRef<int64_t> dims) {
   return std::make_shared<HostTensor>(element, dims);
 }
+/// Elements of any value: for kernels that write all of them.
+inline Tensor rawTensor(ElementType element, llvm::ArrayRef<int64_t> dims) {
+  return std::make_shared<HostTensor>(HostTensor::uninitialized(element, dims));
+}
 /// The tensor itself where this is the only reference, else a copy of it.
 inline Tensor own(Tensor& t) { return t.use_count() == 1 ? std::move(t) : std::make_shared<HostTensor>(*t); }
 

@@ -17,7 +17,7 @@ HostTensor literalTensor(const hlo::Module& module, hlo::LiteralId literal) {
     t.bytes = l.bytes;
     return t;
   }
-  t.bytes.resize(t.numElements() * hostBytes(t.element));
+  t.bytes = HostBuffer::uninitialized(static_cast<size_t>(t.numElements()) * hostBytes(t.element));
   fillWith(t, l.bytes.data());
   return t;
 }
@@ -34,8 +34,7 @@ hlo::LiteralId addLiteral(hlo::Module& module, const HostTensor& tensor) {
   l.splat = !tensor.bytes.empty();
   for (size_t i = width; l.splat && i < tensor.bytes.size(); i += width)
     l.splat = std::memcmp(tensor.bytes.data(), tensor.bytes.data() + i, width) == 0;
-  l.bytes = tensor.bytes;
-  if (l.splat) l.bytes.resize(width);
+  l.bytes.assign(tensor.bytes.begin(), l.splat ? tensor.bytes.begin() + width : tensor.bytes.end());
   return module.addLiteral(std::move(l));
 }
 

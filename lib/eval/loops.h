@@ -4,7 +4,9 @@
 // c64, c128), or null where the op is not defined on it. Narrower types are brought to a native one by
 // elementwise.cc. `out` may be an operand.
 #pragma once
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "tpu/hlo/module.h"
 
@@ -33,8 +35,35 @@ BinaryLoop findBinary(hlo::Opcode op, ElementType type);
 /// lhs <direction> rhs as pred; total order where the types are floats and `total_order` is set.
 BinaryLoop findCompare(hlo::Comparison direction, ElementType type, bool total_order);
 
+/// pred ? on_true : on_false on elements of 1, 2, 4, 8 or 16 bytes.
+using SelectLoop = void (*)(const uint8_t* pred, const uint8_t* on_true, const uint8_t* on_false, uint8_t* out,
+                            int64_t n);
+SelectLoop findSelect(int width);
+
 /// Conversions between any two native types, by the rules of stablehlo.convert.
 UnaryLoop findConvert(ElementType from, ElementType to);
+
+/// IEEE 754-2019 maximum: NaN wins, -0 < +0. Without branches, so that loops of it become vector code.
+template <class T>
+T ieeeMaximum(T x, T y) {
+  using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  const T equal = std::bit_cast<T>(std::bit_cast<U>(x) & std::bit_cast<U>(y));
+  const T larger = x > y ? x : y;
+  const T ordered = x == y ? equal : larger;
+  const T or_y = y != y ? y : ordered;
+  return x != x ? x : or_y;
+}
+
+/// IEEE 754-2019 minimum.
+template <class T>
+T ieeeMinimum(T x, T y) {
+  using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  const T equal = std::bit_cast<T>(std::bit_cast<U>(x) | std::bit_cast<U>(y));
+  const T smaller = x < y ? x : y;
+  const T ordered = x == y ? equal : smaller;
+  const T or_y = y != y ? y : ordered;
+  return x != x ? x : or_y;
+}
 
 template <class T, class R, class F>
 void mapUnary(const uint8_t* a, uint8_t* out, int64_t n, F f) {

@@ -206,6 +206,40 @@ UnaryLoop findConvert(ElementType from, ElementType to) {
   }
 }
 
+namespace {
+
+struct Bytes16 {
+  uint64_t lo, hi;
+};
+
+template <class T>
+void selectLoop(const uint8_t* pred, const uint8_t* on_true, const uint8_t* on_false, uint8_t* out, int64_t n) {
+  const T* t = reinterpret_cast<const T*>(on_true);
+  const T* f = reinterpret_cast<const T*>(on_false);
+  T* o = reinterpret_cast<T*>(out);
+  for (int64_t i = 0; i < n; ++i) {
+    const T x = t[i], y = f[i];
+    o[i] = pred[i] ? x : y;
+  }
+}
+
+}  // namespace
+
+SelectLoop findSelect(int width) {
+  switch (width) {
+    case 1:
+      return selectLoop<uint8_t>;
+    case 2:
+      return selectLoop<uint16_t>;
+    case 4:
+      return selectLoop<uint32_t>;
+    case 8:
+      return selectLoop<uint64_t>;
+    default:
+      return selectLoop<Bytes16>;
+  }
+}
+
 UnaryLoop findUnary(hlo::Opcode op, ElementType type) {
   if (isComplex(type)) return findComplexUnary(op, type);
   return isFloat(type) ? findFloatUnary(op, type) : findIntegerUnary(op, type);

@@ -29,21 +29,6 @@ T sign(T x) {
   return x > 0 ? T(1) : x < 0 ? T(-1) : x;  // zeros and NaN as they are
 }
 
-// IEEE 754-2019 maximum and minimum: NaN wins, -0 < +0.
-template <class T>
-T maximum(T x, T y) {
-  if (x != x || y != y) return x != x ? x : y;
-  if (x == y) return std::signbit(x) ? y : x;
-  return x > y ? x : y;
-}
-
-template <class T>
-T minimum(T x, T y) {
-  if (x != x || y != y) return x != x ? x : y;
-  if (x == y) return std::signbit(x) ? x : y;
-  return x < y ? x : y;
-}
-
 template <class T>
 T nextAfter(T x, T y) {
   using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -174,9 +159,9 @@ BinaryLoop binary(Opcode op) {
       return
           [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, [](T x, T y) { return x / y; }); };
     case Opcode::maximum:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, maximum<T>); };
+      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, ieeeMaximum<T>); };
     case Opcode::minimum:
-      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, minimum<T>); };
+      return [](auto a, auto b, auto o, auto n) { mapBinary<T, T>(a, b, o, n, ieeeMinimum<T>); };
     case Opcode::remainder:
       return viaDouble2<T, math::fmod>;
     case Opcode::power:

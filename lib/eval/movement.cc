@@ -9,7 +9,7 @@
 namespace tpu::eval {
 
 Tensor broadcastInDim(const Tensor& in, llvm::ArrayRef<int64_t> map, llvm::ArrayRef<int64_t> dims) {
-  Tensor out = makeTensor(in->element, dims);
+  Tensor out = rawTensor(in->element, dims);
   if (in->numElements() == 1 && !out->bytes.empty()) {
     fillWith(*out, in->bytes.data());
     return out;
@@ -33,7 +33,7 @@ Tensor sliced(const Tensor& in, llvm::ArrayRef<int64_t> start, llvm::ArrayRef<in
     base += start[d] * from[d];
     from[d] *= by;
   }
-  Tensor out = makeTensor(in->element, dims);
+  Tensor out = rawTensor(in->element, dims);
   const int width = hostBytes(in->element);
   stridedCopy(dims, width, in->bytes.data() + base * width, from, out->bytes.data(), rowMajorStrides(dims));
   return out;
@@ -99,7 +99,7 @@ Tensor concatenated(const Call& call) {
   const int64_t dim = call.integer(AttrKey::dimension);
   Dims dims = call.in[0]->dims;
   for (const Tensor& t : call.in.drop_front()) dims[dim] += t->dims[dim];
-  Tensor out = makeTensor(call.in[0]->element, dims);
+  Tensor out = rawTensor(call.in[0]->element, dims);
   const std::vector<int64_t> strides = rowMajorStrides(dims);
   const int width = hostBytes(out->element);
   int64_t at = 0;
@@ -118,7 +118,7 @@ Tensor reversed(const Tensor& in, llvm::ArrayRef<int64_t> dimensions) {
     base += (in->dims[d] - 1) * from[d];
     from[d] = -from[d];
   }
-  Tensor out = makeTensor(in->element, in->dims);
+  Tensor out = rawTensor(in->element, in->dims);
   if (out->bytes.empty()) return out;
   const int width = hostBytes(in->element);
   stridedCopy(in->dims, width, in->bytes.data() + base * width, from, out->bytes.data(),
@@ -178,7 +178,7 @@ Tensor padded(const Tensor& in, const uint8_t* value, llvm::ArrayRef<int64_t> lo
   for (int64_t d = 0; d < in->rank(); ++d)
     dims.push_back(in->dims[d] + low[d] + high[d] + std::max<int64_t>(in->dims[d] - 1, 0) * interior[d]);
   for (int64_t& d : dims) d = std::max<int64_t>(d, 0);
-  Tensor out = makeTensor(in->element, dims);
+  Tensor out = rawTensor(in->element, dims);
   fillWith(*out, value);
   // Elements that negative padding removes are skipped at both ends.
   const std::vector<int64_t> from = rowMajorStrides(in->dims);

@@ -2,7 +2,6 @@
 // the type that arithmetic is done in, rounded once at the end. Any other region folds neighbours pairwise,
 // whole vectors at a time.
 #include <algorithm>
-#include <cmath>
 
 #include "loops.h"
 #include "native.h"
@@ -86,19 +85,13 @@ void fold(const uint8_t* in_bytes, const Folded& s, uint8_t* out_bytes, F f) {
 
 template <class T>
 T larger(T x, T y) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (x != x || y != y) return x != x ? x : y;
-    if (x == y) return std::signbit(x) ? y : x;
-  }
+  if constexpr (std::is_floating_point_v<T>) return ieeeMaximum(x, y);
   return x > y ? x : y;
 }
 
 template <class T>
 T smaller(T x, T y) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (x != x || y != y) return x != x ? x : y;
-    if (x == y) return std::signbit(x) ? x : y;
-  }
+  if constexpr (std::is_floating_point_v<T>) return ieeeMinimum(x, y);
   return x < y ? x : y;
 }
 
@@ -199,7 +192,7 @@ Tensor rowsFirst(const Tensor& t, llvm::ArrayRef<int64_t> reduced) {
 
 // Every second row, from `first` on, `count` of them.
 Tensor everySecond(const HostTensor& t, int64_t first, int64_t count, int64_t width) {
-  Tensor out = makeTensor(t.element, {count * width});
+  Tensor out = rawTensor(t.element, {count * width});
   const int bytes = hostBytes(t.element);
   stridedCopy({count, width}, bytes, t.bytes.data() + first * width * bytes, {2 * width, 1},
               out->bytes.data(), {width, 1});
@@ -208,7 +201,7 @@ Tensor everySecond(const HostTensor& t, int64_t first, int64_t count, int64_t wi
 
 Tensor joinRows(const Tensor& a, const HostTensor& whole, int64_t from_element) {
   const int64_t rest = whole.numElements() - from_element;
-  Tensor out = makeTensor(a->element, {a->numElements() + rest});
+  Tensor out = rawTensor(a->element, {a->numElements() + rest});
   const size_t bytes = hostBytes(a->element);
   std::copy(a->bytes.begin(), a->bytes.end(), out->bytes.begin());
   std::copy(whole.bytes.begin() + from_element * bytes, whole.bytes.end(),
@@ -248,7 +241,7 @@ Tensor foldSingle(Opcode op, Tensor in, llvm::ArrayRef<int64_t> reduced, Tensor 
   if (plan.shape.k == 0 || in->bytes.empty()) return convertTo(start, element);
   if (!plan.permutation.empty()) in = transposed(in, plan.permutation);
   in = convertTo(in, native);
-  Tensor out = makeTensor(native, plan.result);
+  Tensor out = rawTensor(native, plan.result);
   fn(in->bytes.data(), plan.shape, out->bytes.data());
   return convertTo(binaryOf(op, start, out), element);
 }

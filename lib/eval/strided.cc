@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tpu/support/parallel.h"
 #include "values.h"
 
 namespace tpu::eval {
 namespace {
+
+constexpr int64_t kTile = 32;
+constexpr int64_t kParallelBytes = 1 << 19;
 
 struct Bytes16 {
   uint64_t lo, hi;
@@ -49,7 +53,6 @@ void line(const T* from, T* to, const Loop& loop) {
 // Two loops of which one is contiguous on each side: in tiles, so that both sides stay in the cache.
 template <class T>
 void plane(const T* from, T* to, const Loop& outer, const Loop& inner) {
-  constexpr int64_t kTile = 32;
   for (int64_t i0 = 0; i0 < outer.size; i0 += kTile)
     for (int64_t j0 = 0; j0 < inner.size; j0 += kTile)
       for (int64_t i = i0; i < std::min(outer.size, i0 + kTile); ++i)
@@ -78,7 +81,18 @@ void copyAs(llvm::SmallVector<Loop, 6> loops, const uint8_t* from, uint8_t* to) 
   const auto contiguous = std::find_if(loops.begin(), loops.end(), [](const Loop& l) { return l.from == 1; });
   if (contiguous != loops.end() && loops.size() > 2 && contiguous < loops.end() - 2 && loops.back().to == 1)
     std::rotate(contiguous, contiguous + 1, loops.end() - 1);
-  walk<T>(loops, f, t);
+  int64_t elements = 1;
+  for (const Loop& l : loops) elements *= l.size;
+  if (elements * static_cast<int64_t>(sizeof(T)) < kParallelBytes) return walk<T>(loops, f, t);
+  // Shares of the outermost loop, in whole tiles where it is one side of a plane.
+  const int64_t step = loops.size() == 2 ? kTile : 1;
+  const int64_t share = (loops[0].size / (4 * threads()) + step) / step * step;
+  parallelFor((loops[0].size + share - 1) / share, [&](size_t task) {
+    const int64_t first = static_cast<int64_t>(task) * share;
+    llvm::SmallVector<Loop, 6> mine = loops;
+    mine[0].size = std::min(share, loops[0].size - first);
+    walk<T>(mine, f + first * loops[0].from, t + first * loops[0].to);
+  });
 }
 
 }  // namespace
@@ -116,7 +130,7 @@ Tensor transposed(const Tensor& t, llvm::ArrayRef<int64_t> permutation) {
     from.push_back(strides[p]);
   }
   if (std::is_sorted(permutation.begin(), permutation.end())) return t;
-  Tensor out = makeTensor(t->element, dims);
+  Tensor out = rawTensor(t->element, dims);
   stridedCopy(dims, hostBytes(t->element), t->bytes.data(), from, out->bytes.data(), rowMajorStrides(dims));
   return out;
 }

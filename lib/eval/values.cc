@@ -64,7 +64,7 @@ double numberAt(const HostTensor& t, int64_t i) {
 
 Tensor splatTo(const Tensor& t, llvm::ArrayRef<int64_t> dims) {
   if (t->rank() != 0 || dims.empty()) return t;
-  Tensor out = makeTensor(t->element, dims);
+  Tensor out = rawTensor(t->element, dims);
   fillWith(*out, t->bytes.data());
   return out;
 }

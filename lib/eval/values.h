@@ -4,6 +4,9 @@
 
 namespace tpu::eval {
 
+/// Calls fn(first, count) over [0, n), on several threads where that pays.
+void forChunks(int64_t n, llvm::function_ref<void(int64_t, int64_t)> fn);
+
 /// The rules of stablehlo.convert; the tensor itself where the type is the same.
 Tensor convertTo(Tensor in, ElementType to);
 /// One element, real, as f64.

@@ -57,7 +57,7 @@ Tensor slicePerWindow(const HostTensor& padded, const Window& w, const Dims& at)
     base += at[d] * w.dilation[d] * from[d];
     from[d] *= w.stride[d];
   }
-  Tensor out = makeTensor(padded.element, w.result);
+  Tensor out = rawTensor(padded.element, w.result);
   const int width = hostBytes(padded.element);
   stridedCopy(w.result, width, padded.bytes.data() + base * width, from, out->bytes.data(),
               rowMajorStrides(w.result));

@@ -10,18 +10,27 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "tpu/support/element_type.h"
+#include "tpu/support/host_buffer.h"
 
 namespace tpu {
 
 struct HostTensor {
   ElementType element = ElementType::kF32;
   llvm::SmallVector<int64_t, 6> dims;
-  std::vector<uint8_t> bytes;
+  HostBuffer bytes;
 
   HostTensor() = default;
   /// All elements zero.
   HostTensor(ElementType element, llvm::ArrayRef<int64_t> dims)
-      : element(element), dims(dims.begin(), dims.end()), bytes(numElements() * hostBytes(element)) {}
+      : element(element), dims(dims.begin(), dims.end()), bytes(static_cast<size_t>(numElements()) * hostBytes(element)) {}
+  /// Elements of any value: for those who write all of them.
+  static HostTensor uninitialized(ElementType element, llvm::ArrayRef<int64_t> dims) {
+    HostTensor t;
+    t.element = element;
+    t.dims.assign(dims.begin(), dims.end());
+    t.bytes = HostBuffer::uninitialized(static_cast<size_t>(t.numElements()) * hostBytes(element));
+    return t;
+  }
 
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
   /// Product of dims; 1 for a scalar.
