@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "loops.h"
+#include "loops_vector.h"
 #include "tpu/eval/math.h"
 
 namespace tpu::eval {
@@ -186,11 +187,15 @@ BinaryLoop binary(Opcode op) {
 }  // namespace
 
 UnaryLoop findFloatUnary(Opcode op, ElementType type) {
-  return type == ElementType::kF32 ? unary<float>(op) : unary<double>(op);
+  if (type != ElementType::kF32) return unary<double>(op);
+  if (const UnaryLoop vector = findVectorUnary(op)) return vector;
+  return unary<float>(op);
 }
 
 BinaryLoop findFloatBinary(Opcode op, ElementType type) {
-  return type == ElementType::kF32 ? binary<float>(op) : binary<double>(op);
+  if (type != ElementType::kF32) return binary<double>(op);
+  if (const BinaryLoop vector = findVectorBinary(op)) return vector;
+  return binary<float>(op);
 }
 
 }  // namespace tpu::eval
