@@ -20,7 +20,7 @@ std::vector<HostTensor> oneByOne(const std::string& text, std::vector<HostTensor
   Collected sink;
   EveryOp all;
   auto module = llvm::cantFail(frontend::readProgram(text, "test.mlir", sink));
-  return llvm::cantFail(evaluate(module, std::move(inputs), &sink, &all));
+  return llvm::cantFail(evaluate(module, std::move(inputs), &sink, {.observer = &all}));
 }
 
 void expectSame(const std::string& text, const std::vector<HostTensor>& inputs) {

@@ -75,7 +75,7 @@ const Interpreter::Plan& Interpreter::planOf(hlo::RegionId id) {
   auto plan = std::make_unique<Plan>();
   const size_t ops = module_.region(id).ops.size();
   plan->steps.resize(ops);
-  if (observer_) {  // wants every op's result
+  if (observer_ || host_.options.stepwise) {  // every op is seen, or has arithmetic of its own
     plan->fusion.chains.resize(ops);
     plan->fusion.inside.resize(ops);
   } else {

@@ -47,7 +47,7 @@ Tensor iota(const Call& call, llvm::ArrayRef<int64_t> dims) {
   Tensor line = makeTensor(ElementType::kS64, {dims[dim]});
   for (int64_t i = 0; i < dims[dim]; ++i) line->data<int64_t>()[i] = i;
   line = convertTo(line, call.resultElement());
-  Tensor out = makeTensor(call.resultElement(), dims);
+  Tensor out = rawTensor(call.resultElement(), dims);
   std::vector<int64_t> from(dims.size(), 0);
   from[dim] = 1;
   stridedCopy(dims, hostBytes(out->element), line->bytes.data(), from, out->bytes.data(),
