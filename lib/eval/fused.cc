@@ -10,8 +10,8 @@
 namespace tpu::eval {
 namespace {
 
-constexpr int64_t kBlock = 1024;
-constexpr int64_t kSlotBytes = kBlock * 8;  // no fused type is wider
+constexpr int64_t kBlock = 512;
+constexpr int64_t kSlotBytes = kBlock * 8 + 320;  // no fused type is wider; apart from a multiple of a page
 
 // count elements of `width` bytes that walk round `line`, each `inner` times, from position `first` on.
 template <class T>
