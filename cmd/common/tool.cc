@@ -8,6 +8,7 @@
 #include "common/crash.h"
 #include "common/parse.h"
 #include "llvm/ADT/StringExtras.h"
+#include "tpu/support/host_memory.h"
 #include "tpu/support/parallel.h"
 
 namespace tpu {
@@ -131,6 +132,7 @@ llvm::Error Tool::commit() {
 }
 
 int runTool(const ToolInfo& info, int argc, char** argv, llvm::function_ref<llvm::Error(Tool&)> run) {
+  useHugePages();
   std::signal(SIGPIPE, SIG_IGN);
   installCrashHandler(info.name.data());
   DiagnosticPrinter early(info.name, "");

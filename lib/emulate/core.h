@@ -12,7 +12,7 @@
 #include "code.h"
 #include "memory.h"
 #include "tpu/support/diagnostics.h"
-#include "tpu/support/fma_gemm.h"
+#include "weights.h"
 
 namespace tpu::emulate {
 
@@ -42,17 +42,19 @@ inline constexpr int kMaxGatheredRows = 1024;
 // A matrix unit. Rows gather in `lhs` until somebody pops a value that they produce, or the weights change.
 struct Mxu {
   struct Stage {
-    Lazy<float> w;  // side x side, row k
-    bool integer = false;
-    bool filled = false;
+    std::shared_ptr<PushedWeights> pushed;
     std::vector<uint8_t> undefined;  // per column
+  };
+  struct Given {
+    isa::Opcode opcode{};
+    uint8_t panel = 0;
   };
   int side = 128, panels = 1;
   std::array<Stage, 2> stage;
-  FmaGemmRhs weights;
-  bool has_weights = false, weights_integer = false;
+  std::shared_ptr<const PushedWeights> weights;
   std::vector<uint8_t> undefined_columns;
-  Lazy<float> lhs;  // rows x side, room for all that may gather
+  Lazy<Vector> lhs;  // operands of products, room for all that may gather
+  std::vector<Given> given;  // what stands in lhs
   std::vector<uint8_t> undefined_rows;
   int rows = 0;  // gathered
   bool lhs_integer = false;
@@ -62,7 +64,6 @@ struct Mxu {
   Lazy<Vector> acc, acc_shadow;
   std::vector<int64_t> acc_ready;
   std::vector<uint16_t> targets;  // accumulator of each gathered group of 8 rows
-  std::vector<float> product;     // scratch
 };
 
 struct Xlu {

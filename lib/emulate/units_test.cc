@@ -180,6 +180,27 @@ TEST(MatrixUnit, WeightsChangeWhileResultsWait) {
   mustRun(programOf("v5e:1x1", text), {}, {.strict = true});
 }
 
+// What is pushed after a latch replaces a part of what the staging register holds; rows that wait keep the old weights.
+TEST(MatrixUnit, PushesReplaceAPartOfLatchedWeights) {
+  std::string text = "vimm v1, 0x3f800000\nvimm v2, 0x40000000\nvimm v3, 0x40004000\n";
+  for (int n = 0; n < 16; ++n) text += "vmatpush.f32 mxu0, v1, 0, " + std::to_string(n) + ", 0\n";
+  const auto latchAndMultiply = [&] { text += "vlatch mxu0, 0\nvmatmul.f32 mxu0, v1, 0\n"; };
+  latchAndMultiply();
+  text += "vmatpush.f32 mxu0, v2, 0, 0, 0\n";
+  latchAndMultiply();
+  text += "vmatpush.f32 mxu0, v2, 0, 15, 0\n";
+  latchAndMultiply();
+  text += "vmatpush.bf16 mxu0, v3, 0, 3, 0\n";  // rows 48 to 63
+  latchAndMultiply();
+  text += "vmatpush.bf16 mxu0, v3, 0, 3, 0\n";
+  latchAndMultiply();
+  int n = 0;
+  for (const char* sum : {"0x43000000", "0x43080000", "0x43100000", "0x43200000", "0x43200000"})
+    text += "vpop.mrf v4, mxu0\nvtos v4\nspop s1\nscmp.ne p0, s1, " + std::string(sum) + "\n@p0 trap " +
+            std::to_string(++n) + "\n";
+  mustRun(programOf("v5e:1x1", text + "halt\n"), {}, {.strict = true});
+}
+
 // Two cores of a chip: transfers and signals between them, and HBM shared.
 TEST(Cores, OfOneChipTalkToEachOther) {
   isa::Program p = programOf("v3:1x1", R"(

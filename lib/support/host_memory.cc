@@ -1,10 +1,13 @@
 // Linux: /proc/meminfo, the memory controller of control groups (version 2 and 1), and RLIMIT_AS.
 #include "tpu/support/host_memory.h"
 
+#include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -86,6 +89,24 @@ llvm::Error requireHostMemory(int64_t bytes, llvm::StringRef loc, const llvm::Tw
   return fail(Code::kHostMemory, loc,
               what + " needs " + amount + " of memory, the host has " +
                   formatBinaryBytes(static_cast<uint64_t>(available)) + " available");
+}
+
+// glibc's heap grows by this much at its next growth, all of which is then marked; what is not touched costs nothing.
+// (An allocator that is not glibc's, as under a sanitizer, ignores the settings, and the heap's end does not move.)
+void useHugePages() {
+  constexpr int kGrowth = 256 << 20, kOwnMapping = 32 << 20;
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) return;
+  mallopt(M_TOP_PAD, kGrowth);
+  mallopt(M_TRIM_THRESHOLD, 2 * kGrowth);
+  mallopt(M_MMAP_THRESHOLD, kOwnMapping);
+  auto* before = static_cast<char*>(sbrk(0));
+  void* volatile grow = std::malloc(1 << 20);
+  std::free(grow);
+  auto* after = static_cast<char*>(sbrk(0));
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  char* first = before + (page - reinterpret_cast<uintptr_t>(before) % page) % page;
+  if (after > first) madvise(first, static_cast<size_t>(after - first), MADV_HUGEPAGE);  // a wish
 }
 
 int64_t addBytes(int64_t a, int64_t b) {

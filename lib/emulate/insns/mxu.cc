@@ -23,51 +23,17 @@ void elementShadow(isa::Opcode op, const uint32_t* shadow, uint8_t* out) {
       out[r * 128 + l] = (shadow[r / per_word * 128 + l] >> (r % per_word * bits) & mask) != 0;
 }
 
-// The lanes of a panel (or half) of a register: first lane and how many.
-struct Lanes {
-  int first, count, at;  // at: first row or column of the unit that they stand for
-};
-Lanes lanesOf(const Mxu& m, int panel) {
-  if (m.side < 128) return {panel * m.side, m.side, 0};
-  return {0, 128, panel * 128};
-}
-
-// The rows of an operand to where a matrix has these lanes of them.
-void operandRows(const Mxu& m, const Op& op, const uint32_t* value, const Lanes& lanes, float* to) {
-  if (m.side == 128) {
-    mxuOperand(op.opcode, value, to);
-    return;
-  }
-  alignas(64) float rows[kMaxOperandRows * 128];
-  const int n = mxuOperand(op.opcode, value, rows);
-  for (int r = 0; r < n; ++r)
-    std::memcpy(to + r * m.side + lanes.at, rows + r * 128 + lanes.first, lanes.count * sizeof(float));
-}
-
 template <bool kStrict>
 void pushWeights(Core& c, const Op& op, bool transposed) {
   Mxu& m = c.mxu[op.unit];
   Mxu::Stage& stage = m.stage[op.small[0]];
-  const bool integer = mxuInteger(op.opcode);
-  if (stage.w.empty()) {
-    stage.w = Lazy<float>(static_cast<size_t>(m.side) * m.side, false);
-    stage.undefined.assign(m.side, 0);
-  }
-  stage.filled = true;
-  stage.integer = integer;
-  const int n = isa::mxuRows(op.opcode);
-  const Lanes lanes = lanesOf(m, op.small[2]);
-  const int first = op.small[1] * n;
-  if (transposed) {
-    alignas(64) float rows[kMaxOperandRows * 128];
-    mxuOperand(op.opcode, c.v[op.a].w, rows);
-    float* to = &stage.w[lanes.at * m.side + first];
-    for (int l = 0; l < lanes.count; ++l)
-      for (int r = 0; r < n; ++r) to[l * m.side + r] = rows[r * 128 + lanes.first + l];
-  } else {
-    operandRows(m, op, c.v[op.a].w, lanes, &stage.w[first * m.side]);
-  }
+  if (!stage.pushed || stage.pushed.use_count() > 1 || stage.pushed->opcode() != op.opcode)
+    stage.pushed = std::make_shared<PushedWeights>(op.opcode, m.side, std::move(stage.pushed));
+  stage.pushed->push(op.small[1], op.small[2], c.v[op.a].w);
   if constexpr (kStrict) {
+    const int n = isa::mxuRows(op.opcode), first = op.small[1] * n;
+    const Lanes lanes = lanesOf(m.side, op.small[2]);
+    stage.undefined.resize(m.side);
     uint8_t undefined[kMaxOperandRows * 128];
     elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
     for (int r = 0; r < n; ++r) {
@@ -82,29 +48,57 @@ void pushWeights(Core& c, const Op& op, bool transposed) {
   }
 }
 
+// Scratch of a thread, so that matrix units need not bring theirs into the host's caches.
+float* scratch(std::vector<Vector>& room, size_t floats) {
+  if (room.size() < vectorsOf(floats)) room.resize(vectorsOf(floats));
+  return floatsOf(room);
+}
+
+// The rows gathered as f32.
+const float* gatheredRows(const Mxu& m) {
+  static thread_local std::vector<Vector> room;
+  float* rows = scratch(room, (static_cast<size_t>(m.rows) + kMaxOperandRows) * m.side);
+  float* to = rows;
+  for (size_t i = 0; i < m.given.size(); ++i) {
+    const Mxu::Given& g = m.given[i];
+    const int n = operandRows(g.opcode, m.lhs[i].w, lanesOf(m.side, g.panel), m.side, to);
+    if (m.panels == 1 || g.panel + 1 == m.panels) to += n * m.side;
+  }
+  return rows;
+}
+
+// Their products, row by row.
+float* products(const Mxu& m, int unit) {
+  static thread_local std::vector<Vector> room;
+  const size_t n = static_cast<size_t>(m.rows) * m.side;
+  float* product = scratch(room, n);
+  std::fill_n(product, n, 0.0f);
+  fmaGemm(gatheredRows(m), m.side, m.weights->matrix(unit), product, m.side, m.rows);
+  return product;
+}
+
 // Multiplies the rows gathered and delivers the results: into the FIFO, or added to the accumulators.
-void toFifo(Core& c, Mxu& m, Fifo& f, bool strict) {
+void toFifo(Mxu& m, int unit, Fifo& f, bool strict) {
   const int entries = m.rows / 8 * m.panels;
-  float* lhs = m.lhs.data();
   if (m.panels == 1) {
     // Entries are 8 rows of 128 words one after another: contiguous up to the end of the ring.
+    const float* lhs = gatheredRows(m);
     int done = 0;
     while (done < entries) {
       const int slot = f.slot(m.computed + done);
       const int n = std::min(entries - done, f.depth - slot);
       float* out = reinterpret_cast<float*>(f.value[slot].w);
       std::memset(out, 0, static_cast<size_t>(n) * sizeof(Vector));
-      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, m.weights, out, 128, int64_t{n} * 8);
+      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, m.weights->matrix(unit), out, 128, int64_t{n} * 8);
       done += n;
     }
   } else {
-    m.product.assign(static_cast<size_t>(m.rows) * m.side, 0.0f);
-    fmaGemm(lhs, m.side, m.weights, m.product.data(), m.side, m.rows);
+    const float* product = products(m, unit);
     for (int e = 0; e < entries; ++e) {
       const int group = e / m.panels, panel = e % m.panels;
       uint32_t* to = f.value[f.slot(m.computed + e)].w;
       for (int r = 0; r < 8; ++r)
-        std::memcpy(to + r * 128, &m.product[static_cast<size_t>(group * 8 + r) * m.side + panel * 128], 512);
+        std::memcpy(to + r * 128, product + static_cast<size_t>(group * 8 + r) * m.side + panel * 128, 512);
     }
   }
   for (int e = 0; m.lhs_integer && e < entries; ++e) {
@@ -124,16 +118,15 @@ void toFifo(Core& c, Mxu& m, Fifo& f, bool strict) {
   m.computed += entries;
 }
 
-void toAccumulators(Mxu& m, bool strict) {
-  m.product.assign(static_cast<size_t>(m.rows) * m.side, 0.0f);
-  fmaGemm(m.lhs.data(), m.side, m.weights, m.product.data(), m.side, m.rows);
+void toAccumulators(Mxu& m, int unit, bool strict) {
+  const float* product = products(m, unit);
   for (int group = 0; group < m.rows / 8; ++group)
     for (int panel = 0; panel < m.panels; ++panel) {
       Vector& acc = m.acc[m.targets[group] + panel];
       for (int r = 0; r < 8; ++r)
         for (int l = 0; l < std::min(m.side, 128); ++l) {
           uint32_t& w = acc.w[r * 128 + l];
-          const float x = m.product[static_cast<size_t>(group * 8 + r) * m.side + panel * 128 + l];
+          const float x = product[static_cast<size_t>(group * 8 + r) * m.side + panel * 128 + l];
           w = m.lhs_integer ? w + static_cast<uint32_t>(static_cast<int32_t>(x))
                             : std::bit_cast<uint32_t>(std::bit_cast<float>(w) + x);
           if (strict && (m.undefined_columns[panel * 128 + l] || m.undefined_rows[group * 8 + r]))
@@ -148,20 +141,21 @@ void multiply(Core& c, int unit) {
   Mxu& m = c.mxu[unit];
   if (m.rows == 0) return;
   if (m.acc.empty()) {
-    toFifo(c, m, c.fifos[kMrfFifo + unit], kStrict);
+    toFifo(m, unit, c.fifos[kMrfFifo + unit], kStrict);
   } else {
-    toAccumulators(m, kStrict);
+    toAccumulators(m, unit, kStrict);
   }
   m.rows = 0;
+  m.given.clear();
 }
 
 template <bool kStrict>
 bool gather(Core& c, const Op& op, int* n) {
   Mxu& m = c.mxu[op.unit];
   const bool integer = mxuInteger(op.opcode);
-  if (!m.has_weights || m.weights_integer != integer) {
+  if (!m.weights || mxuInteger(m.weights->opcode()) != integer) {
     c.fail(op, tpu::Code::kEmuMatrixUnit,
-           m.has_weights ? "weights and rows are not both integers or both floats"
+           m.weights ? "weights and rows are not both integers or both floats"
                          : "no weights have been latched");
     return false;
   }
@@ -169,15 +163,16 @@ bool gather(Core& c, const Op& op, int* n) {
   m.lhs_integer = integer;
   *n = isa::mxuRows(op.opcode);
   const int panel = op.small[0];
-  const Lanes lanes = lanesOf(m, panel);
-  operandRows(m, op, c.v[op.a].w, lanes, &m.lhs[static_cast<size_t>(m.rows) * m.side]);
   const int before = m.panels_given;
   if (m.panels > 1 && before != panel) {
     c.fail(op, tpu::Code::kEmuMatrixUnit,
            "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
     return false;
   }
+  copyRegister(m.lhs[m.given.size()].w, c.v[op.a].w);
+  m.given.push_back({op.opcode, static_cast<uint8_t>(panel)});
   if constexpr (kStrict) {
+    const Lanes lanes = lanesOf(m.side, panel);
     m.undefined_rows.resize(m.rows + *n);
     uint8_t undefined[kMaxOperandRows * 128];
     elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
@@ -233,14 +228,12 @@ TPU_EXEC(vlatch) {
   multiply<kStrict>(c, op.unit);
   Mxu& m = c.mxu[op.unit];
   Mxu::Stage& stage = m.stage[op.small[0]];
-  if (!stage.filled)
+  if (!stage.pushed)
     return c.fail(op, tpu::Code::kEmuMatrixUnit,
                   "nothing was pushed into staging register " + llvm::Twine(op.small[0]));
   if (m.panels_given)
     return c.fail(op, tpu::Code::kEmuMatrixUnit, "weights change between the lane panels of a row set");
-  m.weights.assign(stage.w.data(), m.side, m.side, m.side);
-  m.weights_integer = stage.integer;
-  m.has_weights = true;
+  m.weights = stage.pushed;
   if constexpr (kStrict) m.undefined_columns = stage.undefined;
 }
 
