@@ -180,7 +180,8 @@ TEST(MatrixUnit, WeightsChangeWhileResultsWait) {
   mustRun(programOf("v5e:1x1", text), {}, {.strict = true});
 }
 
-// What is pushed after a latch replaces a part of what the staging register holds; rows that wait keep the old weights.
+// What is pushed after a latch replaces a part of what the staging register holds; rows that wait keep the
+// old weights.
 TEST(MatrixUnit, PushesReplaceAPartOfLatchedWeights) {
   std::string text = "vimm v1, 0x3f800000\nvimm v2, 0x40000000\nvimm v3, 0x40004000\n";
   for (int n = 0; n < 16; ++n) text += "vmatpush.f32 mxu0, v1, 0, " + std::to_string(n) + ", 0\n";

@@ -1,6 +1,6 @@
-// Weights of a matrix unit as they were pushed: whole registers, not yet a matrix. They become f32 where rows meet
-// them, in memory that all units of a thread share: what a unit keeps is half as large, and latching weights copies
-// nothing.
+// Weights of a matrix unit as they were pushed: whole registers, not yet a matrix. They become f32 where rows
+// meet them, in memory that all units of a thread share: what a unit keeps is half as large, and latching
+// weights copies nothing.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,8 @@ namespace tpu::emulate {
 struct Lanes {
   int first, count, at;  // lanes of the register; row or column of the matrix of the first one
 };
-/// A side below 128 takes part `panel` of the lanes; a larger one takes all lanes for part `panel` of the matrix.
+/// A side below 128 takes part `panel` of the lanes; a larger one takes all lanes for part `panel` of the
+/// matrix.
 Lanes lanesOf(int side, int panel);
 
 /// A matrix as vectors, for its alignment: mxuOperand writes whole vectors of the host.
@@ -25,7 +26,8 @@ inline float* floatsOf(std::vector<Vector>& room) { return reinterpret_cast<floa
 /// The rows that operand `value` of a push or product stands for, into a matrix at row `to`; their number.
 int operandRows(isa::Opcode opcode, const uint32_t* value, const Lanes& lanes, int side, float* to);
 
-/// What has been pushed into a staging register, which the unit's weights may share: never changed while shared.
+/// What has been pushed into a staging register, which the unit's weights may share: never changed while
+/// shared.
 class PushedWeights {
  public:
   /// Empty, for pushes of one opcode; what is not pushed is as in `before`, or zero.
@@ -50,7 +52,8 @@ class PushedWeights {
   int missing_;
   std::unique_ptr<Vector[]> values_;  // by slot
   std::shared_ptr<const PushedWeights> before_;
-  std::vector<Vector> base_;  // the matrix of before_, where that has one of its own: so that there is no chain of them
+  std::vector<Vector>
+      base_;  // the matrix of before_, where that has one of its own: so that there is no chain of them
 };
 
 }  // namespace tpu::emulate

@@ -91,8 +91,9 @@ llvm::Error requireHostMemory(int64_t bytes, llvm::StringRef loc, const llvm::Tw
                   formatBinaryBytes(static_cast<uint64_t>(available)) + " available");
 }
 
-// glibc's heap grows by this much at its next growth, all of which is then marked; what is not touched costs nothing.
-// (An allocator that is not glibc's, as under a sanitizer, ignores the settings, and the heap's end does not move.)
+// glibc's heap grows by this much at its next growth, all of which is then marked; what is not touched costs
+// nothing. (An allocator that is not glibc's, as under a sanitizer, ignores the settings, and the heap's end
+// does not move.)
 void useHugePages() {
   constexpr int kGrowth = 256 << 20, kOwnMapping = 32 << 20;
   rlimit limit;

@@ -18,8 +18,9 @@ int64_t availableHostMemory();
 /// host has 21.0 GiB available".
 llvm::Error requireHostMemory(int64_t bytes, llvm::StringRef loc, const llvm::Twine& what);
 
-/// Lets what the main thread allocates lie in huge pages of the host, where it has them: a page fault can take 2 us, and
-/// a small run of the emulator would spend a tenth of its time in them. Call once, early; changes nothing but speed.
+/// Lets what the main thread allocates lie in huge pages of the host, where it has them: a page fault can
+/// take 2 us, and a small run of the emulator would spend a tenth of its time in them. Call once, early;
+/// changes nothing but speed.
 void useHugePages();
 
 /// Sums and products of byte counts that stay at INT64_MAX instead of wrapping. Operands are not negative.

@@ -89,7 +89,8 @@ void toFifo(Mxu& m, int unit, Fifo& f, bool strict) {
       const int n = std::min(entries - done, f.depth - slot);
       float* out = reinterpret_cast<float*>(f.value[slot].w);
       std::memset(out, 0, static_cast<size_t>(n) * sizeof(Vector));
-      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, m.weights->matrix(unit), out, 128, int64_t{n} * 8);
+      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, m.weights->matrix(unit), out, 128,
+              int64_t{n} * 8);
       done += n;
     }
   } else {
@@ -154,9 +155,9 @@ bool gather(Core& c, const Op& op, int* n) {
   Mxu& m = c.mxu[op.unit];
   const bool integer = mxuInteger(op.opcode);
   if (!m.weights || mxuInteger(m.weights->opcode()) != integer) {
-    c.fail(op, tpu::Code::kEmuMatrixUnit,
-           m.weights ? "weights and rows are not both integers or both floats"
-                         : "no weights have been latched");
+    c.fail(
+        op, tpu::Code::kEmuMatrixUnit,
+        m.weights ? "weights and rows are not both integers or both floats" : "no weights have been latched");
     return false;
   }
   if (m.rows > 0 && m.lhs_integer != integer) multiply<kStrict>(c, op.unit);
