@@ -1,7 +1,8 @@
 // Locations: of loc(...) in all its forms only two things are kept, the innermost file position and a name.
 //
 // callsite(callee at caller) is read as its callee, the innermost frame; fused[a, b] as the first that has a
-// file; "name"(inner) as inner. Where nothing has a file, the position in the text stands for it.
+// file; "name"(inner) as inner. Where nothing has a file, the position in the text stands for it, unless the
+// operation itself says loc(unknown), as programs do that were printed from a form without places.
 #include "parser.h"
 
 namespace tpu::frontend {
@@ -19,8 +20,10 @@ hlo::LocId Parser::fileLoc(llvm::StringRef file, int64_t line, int64_t column) {
   scratch_.assign(file.data(), file.size());
   scratch_ += ':';
   scratch_ += std::to_string(line);
-  scratch_ += ':';
-  scratch_ += std::to_string(column);
+  if (column > 0) {  // columns count from 1: 0 stands for none
+    scratch_ += ':';
+    scratch_ += std::to_string(column);
+  }
   return m.internLoc(scratch_);
 }
 
@@ -95,7 +98,10 @@ bool Parser::locBody(Location& loc, int depth) {
     return true;
   }
   llvm::StringRef word = c.word();
-  if (word == "unknown") return true;
+  if (word == "unknown") {
+    loc.unknown = depth == 1;
+    return true;
+  }
   if (word == "callsite") {
     Location callee, caller;
     if (!c.expect('(') || !locBody(callee, depth) || !c.expectWord("at") || !locBody(caller, depth) ||

@@ -226,7 +226,7 @@ bool Parser::parseArgs(hlo::FuncId func) {
     if (c.peek() == '{' && !parsePortAttrs(port)) return false;
     Location loc;
     if (!optionalLoc(loc)) return false;
-    ValueId arg = m.addArg(m.func(func).body, t, loc.file ? loc.file : textLoc(at));
+    ValueId arg = m.addArg(m.func(func).body, t, placeOf(loc, at));
     // JAX names arguments by a location without a file: loc("params['w']").
     if (!loc.file && !loc.name.empty()) {
       Cursor quoted = c;
@@ -281,7 +281,7 @@ bool Parser::parseFunc() {
   closeScope(mark);
   Location loc;
   if (!optionalLoc(loc)) return false;
-  m.funcs[func_.v].loc = loc.file ? loc.file : textLoc(place);
+  m.funcs[func_.v].loc = placeOf(loc, place);
   return true;
 }
 

@@ -71,7 +71,7 @@ bool Parser::parseOp() {
 bool Parser::finishOp(OpId op, const Results& results, const char* at, std::pair<int, int> place) {
   Location loc;
   if (!optionalLoc(loc)) return false;
-  LocId id = loc.file ? loc.file : textLoc(place);
+  LocId id = placeOf(loc, place);
   if (applied_region_) {  // "applies stablehlo.add": its ops have no place of their own
     const hlo::Region& body = m.region(applied_region_);
     for (ValueId v : body.args) m.value(v).loc = id;

@@ -14,7 +14,7 @@ bool Parser::blockArgs(RegionId region) {
     if (c.failed()) return false;
     Location loc;
     if (!optionalLoc(loc)) return false;
-    ValueId arg = m.addArg(region, t, loc.file ? loc.file : textLoc(at));
+    ValueId arg = m.addArg(region, t, placeOf(loc, at));
     bind(name, arg, 1, at);
   } while (c.accept(','));
   return c.expect(')');
@@ -115,7 +115,7 @@ bool Parser::prettyReduce(OpId op) {
       if (!valueName(arg.name) || !c.expect(':')) return false;
       arg.type = type();
       if (c.failed() || !optionalLoc(loc)) return false;
-      arg.loc = loc.file ? loc.file : textLoc(arg.at);
+      arg.loc = placeOf(loc, arg.at);
       sides[side].push_back(arg);
     }
     if (!c.expect(')')) return false;

@@ -42,6 +42,7 @@ class Parser {
   struct Location {
     LocId file;
     llvm::StringRef name;  // raw string text
+    bool unknown = false;  // the text says so on the spot
   };
   struct Alias {
     llvm::StringRef name;
@@ -98,6 +99,11 @@ class Parser {
   bool locAlias(llvm::StringRef name, Location& loc, int depth);
   LocId textLoc(std::pair<int, int> line_column);
   LocId textLoc(const char* at) { return textLoc(c.lineColumn(at)); }
+  /// The file position that `loc` has; else that of `at` in the text, unless it is said to be unknown.
+  template <class At>
+  LocId placeOf(const Location& loc, At at) {
+    return loc.file ? loc.file : loc.unknown ? LocId() : textLoc(at);
+  }
   LocId fileLoc(llvm::StringRef file, int64_t line, int64_t column);
 
   // parse_literals.cc

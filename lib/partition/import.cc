@@ -483,6 +483,14 @@ class Importer {
     bool enters = m_.getString(id, AttrKey::call_target_name) == "SPMDFullToShardShape";
     ValueId outside = enters ? m_.op(id).operands[0] : m_.op(id).results[0];
     ShardingId s;
+    if (const hlo::Attr* own = m_.findAttr(id, AttrKey::sharding); own && !m_.findAttr(id, AttrKey::mhlo_sharding)) {
+      // As this importer wrote it.
+      auto read = convert(own->sharding, m_.typeOf(outside).rank(), where);
+      if (!read) return read.takeError();
+      if (!enters) m_.value(outside).sharding = *read;
+      m_.setSharding(id, AttrKey::sharding, *read);
+      return llvm::Error::success();
+    }
     if (enters) {
       s = m_.value(outside).sharding;
     } else {

@@ -113,8 +113,9 @@ hlo::LocId Importer::fileLoc(uint32_t file, uint64_t line, uint64_t column) {
   // "-" is the text that was serialised: its lines are not the user's, and the artifact stands for it.
   bool printed = *name == "-";
   saw_file_loc_ |= !printed;
-  return m.internLoc((printed ? base_ : name->str()) + ":" + std::to_string(line) + ":" +
-                     std::to_string(column));
+  std::string place = (printed ? base_ : name->str()) + ":" + std::to_string(line);
+  if (column > 0) place += ":" + std::to_string(column);  // 0 stands for none, as in text
+  return m.internLoc(place);
 }
 
 Importer::Location Importer::readLocation(const AttrNode& node) {

@@ -55,11 +55,11 @@ hlo::LocId Build::locOf(const Instruction& i) {
     return m.internLoc(text_.frames[static_cast<size_t>(frame)]);
   if (!field("source_file=").empty())
     return m.internLoc(baseName(field("source_file=")) + ":" + field("source_line=").str());
-  return textLoc(i);
+  return textLoc(i.at);
 }
 
-hlo::LocId Build::textLoc(const Instruction& i) {
-  const auto [row, column] = c.lineColumn(i.at);
+hlo::LocId Build::textLoc(const char* at) {
+  const auto [row, column] = c.lineColumn(at);
   return m.internLoc(base_ + ":" + std::to_string(row) + ":" + std::to_string(column));
 }
 
@@ -157,6 +157,7 @@ bool Build::entry() {
   const Computation& entry = found == text_.computations.end() ? text_.computations.back() : *found;
   const hlo::FuncId func = m.addFunc("main", false);
   m.entry = func;
+  m.funcs[func.v].loc = textLoc(entry.at);
   b.atEnd(m.func(func).body);
   std::map<int64_t, const Instruction*> parameters;
   for (const Instruction& i : entry.instructions) {

@@ -65,7 +65,7 @@ class Build {
   /// A value of this shape from arrays taken from the front.
   Val assemble(const Shape& shape, llvm::ArrayRef<ValueId>& arrays);
   hlo::LocId locOf(const Instruction& i);
-  hlo::LocId textLoc(const Instruction& i);
+  hlo::LocId textLoc(const char* at);
   bool fail(const Instruction& i, const llvm::Twine& text, Code code = Code::kSyntaxError) {
     return c.error(code, i.at, text);
   }

@@ -94,7 +94,7 @@ bool Build::elements(const Instruction& i, Cursor& at, const Shape& shape, std::
 // A constant whose data the printer left out can be partitioned but not run: a call that every stage which needs the
 // data refuses, at this line of the text whatever the metadata says.
 bool Build::elidedConstant(const Instruction& i, Val* out) {
-  b.loc = textLoc(i);
+  b.loc = textLoc(i.at);
   const OpId op = b.create(Opcode::custom_call, {}, {typeOf(i.shape)});
   m.setString(op, AttrKey::call_target_name, hlo::kElidedConstant);
   out->v = b.result(op);

@@ -51,12 +51,20 @@ void StableHloWriter::symbol(llvm::StringRef name) {
     quoted(name);
 }
 
-// "model.py:12:5" is a place in a file; other texts are none.
+// "model.py:12:5" and "model.py:12" are places in a file; other texts are none.
 void StableHloWriter::loc(LocId id) {
-  auto [rest, column] = m.loc(id).rsplit(':');
-  auto [file, line] = rest.rsplit(':');
+  auto [file, line] = m.loc(id).rsplit(':');
+  llvm::StringRef column = "0";
   unsigned number;
-  if (file.empty() || line.getAsInteger(10, number) || column.getAsInteger(10, number)) return;
+  if (auto [before, middle] = file.rsplit(':'); !before.empty() && !middle.getAsInteger(10, number)) {
+    column = line;
+    line = middle;
+    file = before;
+  }
+  if (file.empty() || line.getAsInteger(10, number) || column.getAsInteger(10, number)) {
+    os << " loc(unknown)";
+    return;
+  }
   os << " loc(";
   quoted(file);
   os << ':' << line << ':' << column << ')';
