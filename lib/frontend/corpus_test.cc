@@ -13,6 +13,7 @@
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/document.h"
 #include "tpu/hlo/print.h"
+#include "tpu/hlo/stablehlo.h"
 #include "tpu/hlo/verify.h"
 #include "tpu/support/files.h"
 
@@ -32,16 +33,18 @@ std::string slurp(const fs::path& path) {
   return text.str();
 }
 
-// The StableHLO texts under `part` of the shared folder, compressed ones included; empty, and said so, where
-// it is absent.
-std::vector<fs::path> programs(const char* part) {
+const std::vector<llvm::StringRef> kStableHlo = {".mlir", ".mlir.zst"};
+const std::vector<llvm::StringRef> kEveryForm = {".mlir", ".mlir.zst", ".mlirbc", ".hlo", ".hlo.txt"};
+
+// The programs under `part` of the shared folder, compressed ones included; empty, and said so, where it is absent.
+std::vector<fs::path> programs(const char* part, const std::vector<llvm::StringRef>& endings = kStableHlo) {
   std::vector<fs::path> found;
   for (const char* shared : {"../shared", "../../shared"}) {
     fs::path root = fs::path(TPU_SOURCE_DIR) / shared / part;
     if (!fs::exists(root)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       std::string name = entry.path().filename().string();
-      if (llvm::StringRef(name).ends_with(".mlir") || llvm::StringRef(name).ends_with(".mlir.zst"))
+      if (llvm::any_of(endings, [&](llvm::StringRef end) { return llvm::StringRef(name).ends_with(end); }))
         found.push_back(entry.path());
     }
     break;
@@ -70,6 +73,13 @@ std::string document(const hlo::Module& module) {
   return out;
 }
 
+std::string stableHlo(const hlo::Module& module) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  hlo::writeStableHlo(module, os);
+  return out;
+}
+
 TEST(Corpus, EveryProgramIsReadVerifiedAndRoundTripped) {
   Quiet quiet;
   for (const fs::path& path : programs("corpus")) {
@@ -87,6 +97,26 @@ TEST(Corpus, EveryProgramIsReadVerifiedAndRoundTripped) {
     }
     EXPECT_TRUE(document(*again) == first) << "the document changes when it is read and written";
     EXPECT_EQ(hlo::toText(*again), hlo::toText(*module));
+  }
+}
+
+// Written as StableHLO and read again, a program of any form is the same document.
+TEST(Corpus, StableHloTextIsAFixedPoint) {
+  Quiet quiet;
+  for (const fs::path& path : programs("corpus", kEveryForm)) {
+    SCOPED_TRACE(path.string());
+    const std::string name = path.filename().string();
+    hlo::Module module = llvm::cantFail(readProgram(text(path), name, quiet));
+    if (module.stage != hlo::Stage::kHlo) continue;  // a program of one device has no form of its own in StableHLO
+    const std::string first = stableHlo(module);
+    auto again = readProgram(first, name, quiet);
+    if (!again) {
+      ADD_FAILURE() << complaints(again.takeError());
+      continue;
+    }
+    EXPECT_TRUE(stableHlo(*again) == first) << "the text changes when it is read and written";
+    auto third = readProgram(stableHlo(*again), name, quiet);
+    EXPECT_TRUE(third && document(*third) == document(*again)) << "the document changes";
   }
 }
 

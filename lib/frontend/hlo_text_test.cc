@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "testing.h"
+#include "tpu/hlo/analysis.h"
 #include "tpu/hlo/infer.h"
 #include "tpu/hlo/verify.h"
 
@@ -99,6 +100,27 @@ TEST(HloText, NamesPlacesShardingsAndAliasesCome) {
     EXPECT_EQ(m.findAttr(op, hlo::AttrKey::replica_groups)->groups.ids, (std::vector<int64_t>{0, 2, 1, 3}));
   }
   EXPECT_TRUE(found);
+}
+
+// Strings of HLO have other escapes than MLIR's; what is no string becomes one.
+TEST(HloText, AttributesAreStringsOfMlir) {
+  IgnoringSink sink;
+  auto module = parseHloText(
+      "HloModule m, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\n\nENTRY %e (a: f32[2]) -> f32[2] {\n"
+      "  %a = f32[2] parameter(0)\n"
+      "  %b = f32[2] custom-call(%a), custom_call_target=\"f\", backend_config=\"it\\'s \\\"x\\\"\\n\\101\"\n"
+      "  ROOT %c = f32[2] custom-call(%b), custom_call_target=\"g\", backend_config={\"k\":\"v\"}\n}\n",
+      "m.hlo", sink);
+  ASSERT_TRUE(static_cast<bool>(module)) << llvm::toString(module.takeError());
+  ASSERT_EQ(module->attrs.size(), 1u);
+  EXPECT_EQ(module->attrs[0].second, "\"{(f32[2]{0})->f32[2]{0}}\"");
+  std::vector<std::string> configs;
+  hlo::walk(*module, [&](hlo::OpId op) {
+    if (module->has(op, hlo::AttrKey::backend_config))
+      configs.push_back(module->getString(op, hlo::AttrKey::backend_config).str());
+  });
+  EXPECT_EQ(configs, (std::vector<std::string>{"\"it's \\22x\\22\\0AA\"", "\"{\\22k\\22:\\22v\\22}\""}));
+  EXPECT_EQ(module->loc(module->func(module->entry).loc), "m.hlo:3:7");
 }
 
 TEST(HloText, AValueThatIsNotThereIsNamed) {

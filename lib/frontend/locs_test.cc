@@ -39,6 +39,8 @@ TEST(Locs, ThePositionInTheTextStandsInForNone) {
   EXPECT_EQ(locOf(""), "t.mlir:4:10");
   EXPECT_EQ(locOf("loc(unknown)"), "t.mlir:4:10");
   EXPECT_EQ(locOf("loc(\"add\")"), "t.mlir:4:10");
+  EXPECT_EQ(locOf("loc(\"\")"), "");
+  EXPECT_EQ(locOf("loc(\"a.py\":3:0)"), "a.py:3");
 }
 
 TEST(Locs, OneWarningSaysHowToPrintThem) {

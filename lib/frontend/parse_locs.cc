@@ -1,8 +1,8 @@
 // Locations: of loc(...) in all its forms only two things are kept, the innermost file position and a name.
 //
 // callsite(callee at caller) is read as its callee, the innermost frame; fused[a, b] as the first that has a
-// file; "name"(inner) as inner. Where nothing has a file, the position in the text stands for it, unless the
-// operation itself says loc(unknown), as programs do that were printed from a form without places.
+// file; "name"(inner) as inner. Where nothing has a file, the position in the text stands for it, except with the
+// empty name, loc(""): programs of a form without places are written so.
 #include "parser.h"
 
 namespace tpu::frontend {
@@ -86,6 +86,7 @@ bool Parser::locBody(Location& loc, int depth) {
     }
     if (!c.accept(':')) {
       loc.name = text;
+      loc.nowhere = text.empty();
       return true;
     }
     int64_t line, column, ignored;
@@ -98,10 +99,7 @@ bool Parser::locBody(Location& loc, int depth) {
     return true;
   }
   llvm::StringRef word = c.word();
-  if (word == "unknown") {
-    loc.unknown = depth == 1;
-    return true;
-  }
+  if (word == "unknown") return true;
   if (word == "callsite") {
     Location callee, caller;
     if (!c.expect('(') || !locBody(callee, depth) || !c.expectWord("at") || !locBody(caller, depth) ||

@@ -42,7 +42,7 @@ class Parser {
   struct Location {
     LocId file;
     llvm::StringRef name;  // raw string text
-    bool unknown = false;  // the text says so on the spot
+    bool nowhere = false;  // loc(""): from a form without places
   };
   struct Alias {
     llvm::StringRef name;
@@ -99,10 +99,10 @@ class Parser {
   bool locAlias(llvm::StringRef name, Location& loc, int depth);
   LocId textLoc(std::pair<int, int> line_column);
   LocId textLoc(const char* at) { return textLoc(c.lineColumn(at)); }
-  /// The file position that `loc` has; else that of `at` in the text, unless it is said to be unknown.
+  /// The file position that `loc` has; else that of `at` in the text, unless there is said to be none.
   template <class At>
   LocId placeOf(const Location& loc, At at) {
-    return loc.file ? loc.file : loc.unknown ? LocId() : textLoc(at);
+    return loc.file ? loc.file : loc.nowhere ? LocId() : textLoc(at);
   }
   LocId fileLoc(llvm::StringRef file, int64_t line, int64_t column);
 

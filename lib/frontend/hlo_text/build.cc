@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace tpu::frontend::hlo_text {
 
 using llvm::StringRef;
@@ -36,6 +38,35 @@ Build::Val Build::assemble(const Shape& shape, llvm::ArrayRef<ValueId>& arrays) 
   out.tuple = true;
   for (const Shape& e : shape.elements) out.elements.push_back(assemble(e, arrays));
   return out;
+}
+
+std::string stringOfMlir(StringRef value) {
+  std::string plain;
+  const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
+  for (StringRef rest = quoted ? value.drop_front().drop_back() : value; !rest.empty();) {
+    const char first = rest.front();
+    rest = rest.drop_front();
+    if (!quoted || first != '\\' || rest.empty()) {
+      plain += first;
+      continue;
+    }
+    unsigned code = 0;
+    const StringRef octal = rest.take_while([](char ch) { return ch >= '0' && ch <= '7'; }).take_front(3);
+    if (!octal.getAsInteger(8, code)) {
+      plain += static_cast<char>(code);
+      rest = rest.drop_front(octal.size());
+      continue;
+    }
+    const char next = rest.front();
+    plain += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : next;
+    rest = rest.drop_front();
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '"';
+  llvm::printEscapedString(plain, os);
+  os << '"';
+  return text;
 }
 
 // The user's line where the dump has it, else the line of the text.
@@ -148,7 +179,7 @@ bool Build::header() {
     if (!value.empty() && (value.getAsInteger(10, *count) || *count < 1 || *count > int64_t{1} << 31))
       return c.error(Code::kSyntaxError, c.begin, "bad " + name);
   }
-  for (const Attribute& a : text_.attributes) m.attrs.push_back({"hlo." + a.name.str(), a.value.str()});
+  for (const Attribute& a : text_.attributes) m.attrs.push_back({"hlo." + a.name.str(), stringOfMlir(a.value)});
   return true;
 }
 

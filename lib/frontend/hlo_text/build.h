@@ -12,6 +12,9 @@
 
 namespace tpu::frontend::hlo_text {
 
+/// A value as HLO's text has it, a string or anything else, as a string of MLIR with its quotes.
+std::string stringOfMlir(llvm::StringRef value);
+
 class Build {
  public:
   Build(Cursor& cursor, const Text& text, hlo::Module& module, llvm::StringRef base, DiagnosticSink& sink)

@@ -442,7 +442,7 @@ bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
   const OpId op = b.create(Opcode::custom_call, in, types);
   m.setString(op, AttrKey::call_target_name, target);
   m.setBool(op, AttrKey::has_side_effect, i.get("custom_call_has_side_effect") == "true");
-  if (!i.get("backend_config").empty()) m.setString(op, AttrKey::backend_config, i.get("backend_config"));
+  if (!i.get("backend_config").empty()) m.setString(op, AttrKey::backend_config, stringOfMlir(i.get("backend_config")));
   if (!i.get("sharding").empty()) m.setString(op, AttrKey::mhlo_sharding, i.get("sharding"));
   const llvm::SmallVector<ValueId, 4> made(m.op(op).results.begin(), m.op(op).results.end());
   llvm::ArrayRef<ValueId> rest(made);

@@ -51,7 +51,7 @@ void StableHloWriter::symbol(llvm::StringRef name) {
     quoted(name);
 }
 
-// "model.py:12:5" and "model.py:12" are places in a file; other texts are none.
+// "model.py:12:5" and "model.py:12" are places in a file; for none an empty name stands.
 void StableHloWriter::loc(LocId id) {
   auto [file, line] = m.loc(id).rsplit(':');
   llvm::StringRef column = "0";
@@ -62,7 +62,7 @@ void StableHloWriter::loc(LocId id) {
     file = before;
   }
   if (file.empty() || line.getAsInteger(10, number) || column.getAsInteger(10, number)) {
-    os << " loc(unknown)";
+    os << " loc(\"\")";
     return;
   }
   os << " loc(";
