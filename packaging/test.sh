@@ -80,14 +80,38 @@ for chip in v5e testdata/chips/tiny.json; do for devices in 1 8; do
     --seed 1 --count 15 --chip "$chip" --devices "$devices"
 done; done
 
+# cases_of FOLDER FORM NAME...: a folder with the cases of that name, or all, whose program is there in this form alone.
+cases_of() {
+  local folder=$1 form=$2 out=build/handed/$1/$2 case
+  shift 2
+  rm -rf "$out"
+  for case in "${@:-*}"; do
+    # shellcheck disable=SC2086  # a pattern where no name is given
+    for program in ../shared/$folder/$case/program."$form"; do
+      [ -f "$program" ] || continue
+      case=$(basename "$(dirname "$program")")
+      mkdir -p "$out/$case"
+      ln -s "$PWD/../shared/$folder/$case"/* "$out/$case/"
+      find "$out/$case" -name 'program.*' ! -name "program.$form" -delete
+    done
+  done
+  echo "$out"
+}
+
 phase "handed cases"
 if [ -x ../shared/tools/run_cases.py ]; then
-  while read -r folder mode flags names; do
+  declare -A sets=()
+  while read -r folder form mode flags names; do
+    if [ "$form" = = ]; then
+      sets[$folder]="$mode $flags $names"
+      continue
+    fi
+    case $names in \$*) names=${sets[${names#\$}]} ;; esac
     flag_words=()
     [ "$flags" = - ] || IFS=, read -r -a flag_words <<<"$flags"
     # shellcheck disable=SC2086  # a list of names
-    run_cases "$folder $mode $flags" /usr/bin/python3 ../shared/tools/run_cases.py --mode "$mode" "${flag_words[@]}" \
-      "../shared/$folder" $names
+    run_cases "$folder $form $mode $flags" /usr/bin/python3 ../shared/tools/run_cases.py --mode "$mode" "${flag_words[@]}" \
+      "$(cases_of "$folder" "$form" $names)"
   done < <(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' testdata/cases/handed.txt)
 else
   echo "../shared is not there: its cases are not run"
