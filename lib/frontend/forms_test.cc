@@ -99,6 +99,16 @@ const Form kForms[] = {
      "output_spatial_dimensions=[1,2], feature_group_count=1, batch_group_count=1} : f32[1,8,8,4]\nreturn "
      "%0\n"},
     {"(%a: tensor<4xf32>) -> tensor<4xf32>",
+     "%0 = \"mhlo.erf\"(%a) : (tensor<4xf32>) -> tensor<4xf32>\n %1 = mhlo.add %0, %a : tensor<4xf32>\n"
+     "return %1 : tensor<4xf32>",
+     "%0 = chlo.erf %a0 : f32[4]\n%1 = add %0, %a0 : f32[4]\nreturn %1\n"},
+    {"(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>) -> tensor<4x3xf32>",
+     "%0 = \"mhlo.dot_general\"(%a, %b) <{dot_dimension_numbers = #mhlo.dot<lhs_contracting_dimensions = [1], "
+     "rhs_contracting_dimensions = [0]>, precision_config = [#mhlo<precision HIGH>, #mhlo<precision HIGH>]}> : "
+     "(tensor<4x8xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>\n return %0 : tensor<4x3xf32>",
+     "%0 = dot_general %a0, %a1 {lhs_contracting_dimensions=[1], rhs_contracting_dimensions=[0], "
+     "precision_config=[HIGH,HIGH]} : f32[4,3]\nreturn %0\n"},
+    {"(%a: tensor<4xf32>) -> tensor<4xf32>",
      "%0 = stablehlo.reduce_precision %a, format = e5m10 : tensor<4xf32>\n return %0 : tensor<4xf32>",
      "%0 = reduce_precision %a0 {exponent_bits=5, mantissa_bits=10} : f32[4]\nreturn %0\n"},
     {"(%a: tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)",

@@ -16,10 +16,13 @@ std::optional<hlo::Opcode> opcodeOf(llvm::StringRef name) {
   if (name == "call") return hlo::Opcode::call;
   if (!name.contains('.')) return std::nullopt;
   if (auto opcode = hlo::findOpcode(name)) return opcode;
-  if (name == "arith.constant" || name == "sdy.constant" || name == "mhlo.constant")
-    return hlo::Opcode::constant;
+  if (name == "arith.constant" || name == "sdy.constant") return hlo::Opcode::constant;
   if (name == "mhlo.copy") return hlo::Opcode::convert;  // to the same type
   if (isTestDialect(name)) return hlo::Opcode::custom_call;
+  // MHLO's operations are StableHLO's, where they were taken over, or CHLO's (mhlo.erf, which TensorFlow prints).
+  if (name.consume_front("mhlo."))
+    for (const char* dialect : {"stablehlo.", "chlo."})
+      if (auto opcode = hlo::findOpcode((dialect + name).str())) return opcode;
   return std::nullopt;
 }
 
