@@ -20,7 +20,7 @@ std::string Flag::spelling() const {
 }
 
 std::vector<llvm::StringRef> Flag::choices() const {
-  if (!value.contains('|')) return {};
+  if (value.empty()) return {};
   llvm::SmallVector<llvm::StringRef, 4> parts;
   llvm::StringRef(value).split(parts, '|');
   for (llvm::StringRef part : parts)  // "seed:N|@FILE" are forms, not the only values

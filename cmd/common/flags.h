@@ -39,7 +39,7 @@ struct Flag {
   llvm::StringLiteral name;    // without dashes
   char letter;                 // one-letter spelling, or 0
   FlagKind kind;
-  llvm::StringLiteral value;   // what stands for the value in help; "a|b|c" of plain words lists the only ones allowed
+  llvm::StringLiteral value;   // what stands for the value in help; plain words ("a|b|c", or one) are the only ones allowed
   llvm::StringLiteral otherwise;  // default
   FlagLevel level;
   llvm::StringLiteral help;    // sentences; the first one is shown on --help

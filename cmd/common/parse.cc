@@ -47,7 +47,8 @@ llvm::Error checkChoices(const FlagValues& values, llvm::ArrayRef<Flag> flags) {
     if (it == values.given.end() || choices.empty()) continue;
     for (const std::string& v : it->second)
       if (!llvm::is_contained(choices, v) && !(v.empty() && f.kind == FlagKind::kOptional))
-        return usage(f.spelling() + ": '" + v + "' is none of " + llvm::join(choices, ", ") );
+        return usage(f.spelling() + ": '" + v + "' is " +
+                     (choices.size() == 1 ? "not " : "none of ") + llvm::join(choices, ", "));
   }
   return llvm::Error::success();
 }

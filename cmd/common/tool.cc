@@ -59,9 +59,9 @@ llvm::Expected<int64_t> Tool::getInt(llvm::StringRef name, int64_t min, int64_t 
   return v;
 }
 
-llvm::Expected<double> Tool::getDouble(llvm::StringRef name) const {
+llvm::Expected<double> Tool::getNonNegative(llvm::StringRef name) const {
   double v;
-  if (get(name).getAsDouble(v)) return badFlag(name, "expected a number, found '" + get(name) + "'");
+  if (get(name).getAsDouble(v) || !(v >= 0)) return badFlag(name, "expected a number from 0, found '" + get(name) + "'");
   return v;
 }
 
@@ -87,6 +87,20 @@ PassOptions Tool::passOptions() const {
   return o;
 }
 
+llvm::Error Tool::checkOutputFlags() const {
+  const unsigned groups = info_.groups;
+  if ((groups & kEmitFlags) && has("only") && get("emit") != "json")
+    return badFlag("only", "tables are those of the document, --emit=" + get("emit") + " writes none");
+  if (!(groups & kOutputFlags)) return llvm::Error::success();
+  const bool to_stdout = get("out") == "-";
+  if (has("MD") && !has("MF") && to_stdout)
+    return badFlag("MD", "needs -o FILE, or -MF FILE, to name the rule's file");
+  if (has("MT") && !has("MD") && !has("MF")) return badFlag("MT", "it goes with -MD or -MF");
+  if ((groups & kReportFlags) && to_stdout && get("report") == "-")
+    return badFlag("report", "the output goes to stdout already; name a file for one of them with -o or --report");
+  return llvm::Error::success();
+}
+
 llvm::Error Tool::prepare() {
   printer_.setJson(get("diag-format") == "json");
   for (const char* name : {"Werror", "Wno"}) {
@@ -105,6 +119,7 @@ llvm::Error Tool::prepare() {
   llvm::Expected<int64_t> threads = getInt("threads", 0, 4096);
   if (!threads) return threads.takeError();
   setThreads(static_cast<unsigned>(*threads));
+  if (llvm::Error e = checkOutputFlags()) return e;
   if (!(info_.groups & kReportFlags) || !has("report")) return llvm::Error::success();
   llvm::Expected<Report> report = Report::open(get("report"));
   if (!report) return report.takeError();
@@ -115,7 +130,6 @@ llvm::Error Tool::prepare() {
 llvm::Error Tool::writeDepfile() {
   if (!(info_.groups & kOutputFlags) || !(has("MD") || has("MF"))) return llvm::Error::success();
   std::string out = get("out").str();
-  if (out == "-" && !has("MF")) return badFlag("MD", "needs -o FILE, or -MF FILE, to name the rule's file");
   std::string path = has("MF") ? get("MF").str() : out + ".d";
   std::string rule = (has("MT") ? get("MT").str() : out) + ":";
   if (values_.input != "-") rule += " " + values_.input;

@@ -52,7 +52,7 @@ class Tool {
   std::vector<std::string> list(llvm::StringRef flag) const;  // every occurrence, split at commas
   /// kUsageError naming flag and range.
   llvm::Expected<int64_t> getInt(llvm::StringRef flag, int64_t min, int64_t max) const;
-  llvm::Expected<double> getDouble(llvm::StringRef flag) const;
+  llvm::Expected<double> getNonNegative(llvm::StringRef flag) const;
   /// kUsageError "--flag: text".
   llvm::Error badFlag(llvm::StringRef flag, const llvm::Twine& text) const;
 
@@ -75,6 +75,7 @@ class Tool {
  private:
   friend int runTool(const ToolInfo&, int, char**, llvm::function_ref<llvm::Error(Tool&)>);
   llvm::Error prepare();
+  llvm::Error checkOutputFlags() const;
   llvm::Error commit();
   llvm::Error writeDepfile();
   const Flag& flag(llvm::StringRef name) const;

@@ -4,6 +4,7 @@
 #include "tpu/asm/describe.h"
 #include "tpu/asm/object.h"
 #include "tpu/asm/program_document.h"
+#include "tpu/support/time_table.h"
 #include "tpu/support/units.h"
 
 namespace {
@@ -49,11 +50,27 @@ llvm::Error describe(tpu::Tool& tool) {
   return llvm::Error::success();
 }
 
+// One of the values of --emit. -d, --show-encoding and --only imply one each, and contradict the others.
+llvm::Expected<llvm::StringRef> outputForm(const tpu::Tool& tool) {
+  const std::pair<const char*, const char*> kImplied[] = {
+      {"disassemble", "text"}, {"show-encoding", "text"}, {"only", "bundles"}};
+  llvm::StringRef form = tool.has("emit") ? tool.get("emit") : "";
+  for (const auto& [flag, implied] : kImplied) {
+    if (!tool.has(flag)) continue;
+    if (!form.empty() && form != implied)
+      return tool.badFlag(flag, llvm::Twine("it writes ") + implied + ", another flag asks for " + form);
+    form = implied;
+  }
+  return form.empty() ? tool.get("emit") : form;
+}
+
 llvm::Error run(tpu::Tool& tool) {
+  tpu::TimeTable times;
   if (tool.has("describe")) return describe(tool);
+  auto form = outputForm(tool);
+  if (!form) return form.takeError();
+  const llvm::StringRef emit = *form;
   const bool encoding = tool.has("show-encoding");
-  llvm::StringRef emit = tool.has("disassemble") || encoding ? "text" : tool.get("emit");
-  if (tool.has("only")) emit = "bundles";
   const bool readable = emit == "text" || tool.has("only");
   if (llvm::Error error = tool.openOutput(readable ? tpu::OutputKind::kText : tpu::OutputKind::kDocument))
     return error;
@@ -63,6 +80,7 @@ llvm::Error run(tpu::Tool& tool) {
   auto program = tpu::assembly::readAnyProgram(in->bytes, in->name, &files);
   if (!program) return program.takeError();
   for (const std::string& file : files) tool.dependsOn(file);
+  times.end("read");
   if (emit == "text") {
     tool.os() << tpu::assembly::disassemble(*program, {.show_encoding = encoding});
   } else if (emit == "bundles") {
@@ -73,6 +91,8 @@ llvm::Error run(tpu::Tool& tool) {
     if (!object) return object.takeError();
     tool.os() << *object;
   }
+  times.end("write");
+  if (tool.has("time-passes")) times.print(llvm::errs(), "all steps");
   tool.summary() << summary(*program);
   return llvm::Error::success();
 }

@@ -21,7 +21,7 @@ tpu::ToolInfo info() {
   return {
       .name = "tpu-partition",
       .summary = "split a program over the devices of a mesh",
-      .input = "StableHLO text or a portable artifact, or an IR document of stage hlo",
+      .input = "StableHLO text or a portable artifact, HLO text, or an IR document of stage hlo or spmd",
       .groups = tpu::kOutputFlags | tpu::kEmitFlags | tpu::kPassFlags | tpu::kReportFlags | tpu::kTargetFlags,
       .flags = kFlags,
       .examples = kExamples,

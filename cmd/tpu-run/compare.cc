@@ -16,7 +16,7 @@ llvm::Expected<eval::Tolerance> toleranceFor(Tool& tool, ElementType element, ll
   if (tool.has("rtol") != tool.has("atol")) t.relative = t.absolute = 0;
   const auto number = [&](llvm::StringRef flag, double& out) -> llvm::Error {
     if (!tool.has(flag)) return llvm::Error::success();
-    auto value = tool.getDouble(flag);
+    auto value = tool.getNonNegative(flag);
     if (!value) return value.takeError();
     out = *value;
     return llvm::Error::success();
@@ -158,7 +158,9 @@ llvm::Error bisect(Tool& tool, const Program& program, const Other& other, const
 
 llvm::Error compareWithExpected(Tool& tool, const Program& program, llvm::ArrayRef<HostTensor> results,
                                 llvm::ArrayRef<Expected> expected) {
-  return compareAll(tool, program, program.precision(), results, expected, kExpectation);
+  if (llvm::Error e = compareAll(tool, program, program.precision(), results, expected, kExpectation)) return e;
+  if (!expected.empty()) tool.summary() << plural(expected.size(), "result") << " as expected\n";
+  return llvm::Error::success();
 }
 
 llvm::Expected<Other> openOther(Tool& tool, const Signature& signature) {

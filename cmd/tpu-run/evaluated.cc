@@ -21,6 +21,7 @@ class Evaluated : public Program {
       signature_.results.push_back(port(nameOf(entry.result_ports, i), eval::resultType(module_, i)));
   }
 
+  Runner runner() const override { return Runner::kEvaluator; }
   const Signature& signature() const override { return signature_; }
   llvm::Error requireMemory(const Tool&) const override { return eval::requireMemory(module_); }
   std::string precision() const override { return "highest"; }
@@ -110,10 +111,6 @@ llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& 
     if (!module->entry) return tool.badFlag("entry", "no function @" + tool.get("entry") + " in the input");
   }
   hlo::flattenTuples(*module);
-  for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
-    if (tool.has(flag))
-      return tool.badFlag(
-          flag, "the program is not machine code; compile it with tpu-lower, tpu-schedule and tpu-asm first");
   auto replacements = readReplacements(tool, *module);
   if (!replacements) return replacements.takeError();
   return std::make_unique<Evaluated>(std::move(*module), std::move(*replacements));

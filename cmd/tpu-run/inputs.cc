@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "arrays.h"
+#include "llvm/ADT/StringExtras.h"
 #include "tpu/eval/tensor_text.h"
 #include "tpu/serial/array_file.h"
 
@@ -79,6 +80,20 @@ llvm::Expected<std::pair<size_t, llvm::StringRef>> splitAssignment(Tool& tool, l
   return std::make_pair(*index, spec);
 }
 
+// The first few, joined.
+std::string nameList(llvm::ArrayRef<std::string> names) {
+  constexpr size_t kMost = 8;
+  return llvm::join(names.take_front(kMost), ", ") + (names.size() > kMost ? ", ..." : "");
+}
+
+// Of ports; a position where there is no name.
+std::vector<std::string> plainNames(llvm::ArrayRef<Port> ports) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < ports.size(); ++i)
+    names.push_back(ports[i].name.empty() ? std::to_string(i) : plainName(ports[i].name));
+  return names;
+}
+
 // One --inputs: fills what is still missing.
 llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s,
                      std::vector<std::optional<HostTensor>>& given) {
@@ -92,17 +107,25 @@ llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s,
   auto arrays = readArrayFile(spec);
   if (!arrays) return arrays.takeError();
   tool.dependsOn(spec);
+  bool complete = true, fits = false;
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i]) continue;
+    complete = false;
     for (FileArray& a : *arrays) {
       if (plainName(a.name) != plainName(s.args[i].name) && a.name != std::to_string(i)) continue;
       auto tensor = fromFile(std::move(a), s.args[i], false, portText("input", i, s.args[i]));
       if (!tensor) return tensor.takeError();
       given[i] = std::move(*tensor);
+      fits = true;
       break;
     }
   }
-  return llvm::Error::success();
+  if (complete || fits) return llvm::Error::success();
+  std::vector<std::string> names;
+  for (const FileArray& a : *arrays) names.push_back(a.name);
+  return fail(Code::kEvalWrongInputs, spec.str(),
+              "no array of the file has the name or the position of an input; it has " + nameList(names) +
+                  ", the program takes " + nameList(plainNames(s.args)));
 }
 
 }  // namespace
@@ -133,11 +156,7 @@ llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key,
   }
   for (size_t i = 0; i < ports.size(); ++i)
     if (ports[i].name == key || plainName(ports[i].name) == plainName(key)) return i;
-  std::string names;
-  for (size_t i = 0; i < std::min<size_t>(ports.size(), 8); ++i)
-    names += (i ? ", " : "") + (ports[i].name.empty() ? std::to_string(i) : plainName(ports[i].name));
-  if (ports.size() > 8) names += ", ...";
-  return wrong("there is no " + role + " '" + key + "'; the program has " + names);
+  return wrong("there is no " + role + " '" + key + "'; the program has " + nameList(plainNames(ports)));
 }
 
 llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Port& port, size_t index,

@@ -6,6 +6,7 @@
 #include "tpu/emulate/llo_interpreter.h"
 #include "tpu/llo/document.h"
 #include "tpu/llo/verify.h"
+#include "tpu/serial/document.h"
 #include "tpu/support/parallel.h"
 #include "tpu/support/units.h"
 
@@ -28,6 +29,7 @@ class OnEmulator : public Program {
     for (const isa::SignaturePort& p : program_.args) signature_.args.push_back(port(p));
     for (const isa::SignaturePort& p : program_.results) signature_.results.push_back(port(p));
   }
+  Runner runner() const override { return Runner::kEmulator; }
   const Signature& signature() const override { return signature_; }
   llvm::Error requireMemory(const Tool& tool) const override {
     if (tool.has("timing-only")) return llvm::Error::success();  // arrays are not touched
@@ -92,6 +94,7 @@ class OnInterpreter : public Program {
     for (const llo::Port& p : module_.args) signature_.args.push_back(named(p));
     for (const llo::Port& p : module_.results) signature_.results.push_back(named(p));
   }
+  Runner runner() const override { return Runner::kInterpreter; }
   const Signature& signature() const override { return signature_; }
   llvm::Error requireMemory(const Tool&) const override { return emulate::requireMemory(module_); }
   std::string precision() const override { return precisionOf(module_.options); }
@@ -101,10 +104,7 @@ class OnInterpreter : public Program {
   std::optional<int64_t> ownerOf(size_t result, int64_t element) const override {
     return isa::ownerOf(module_.results[result].signature, module_.devices, element);
   }
-  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record) override {
-    for (const char* flag : {"strict", "trace", "timing-only", "start-skew"})
-      if (tool.has(flag))
-        return tool.badFlag(flag, "stage llo has no time; run tpu-schedule and tpu-asm first");
+  llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool&, Record) override {
     return emulate::interpret(module_, chip_, inputs);
   }
 
@@ -119,15 +119,10 @@ class OnInterpreter : public Program {
   Signature signature_;
 };
 
-bool isLlo(llvm::StringRef bytes) {
-  const llvm::StringRef head = bytes.take_front(256).ltrim();
-  return head.starts_with("{") && head.contains("\"stage\":\"llo\"");
-}
-
 }  // namespace
 
-llvm::Expected<std::unique_ptr<Program>> openMachine(Tool& tool, const Input& input) {
-  if (!isLlo(input.bytes)) {
+llvm::Expected<std::unique_ptr<Program>> openMachine(Tool&, const Input& input) {
+  if (stageOf(input.bytes) != "llo") {
     auto program = assembly::readAnyProgram(input.bytes, input.name);
     if (!program) return program.takeError();
     return std::make_unique<OnEmulator>(std::move(*program));

@@ -1,24 +1,22 @@
 // tpu-run: a program of any stage, run on inputs, its results written, printed or compared.
 #include "arrays.h"
 #include "compare.h"
+#include "flag_rules.h"
 #include "pieces.h"
 #include "tpu/asm/object.h"
 #include "tpu/frontend/frontend.h"
+#include "tpu/serial/document.h"
 #include "tpu/support/time_table.h"
 
 namespace tpu::run {
 
-// Documents say their stage in their first line; assembly text has none and starts with a directive or a
-// comment of its own.
 llvm::Expected<std::unique_ptr<Program>> openProgram(Tool& tool, const Input& input) {
-  const llvm::StringRef bytes(input.bytes), head = bytes.take_front(256);
-  const bool document = bytes.ltrim().starts_with("{");
-  const bool machine =
-      assembly::isObject(bytes) ||
-      (document && (head.contains("\"stage\":\"llo\"") || head.contains("\"stage\":\"bundles\"")));
-  if (machine) return openMachine(tool, input);
-  const frontend::Format format = frontend::sniff(bytes);
-  if (!document && format == frontend::Format::kUnknown) return openMachine(tool, input);
+  const llvm::StringRef bytes(input.bytes);
+  const std::string stage = stageOf(bytes);
+  const bool document = looksLikeJson(bytes);
+  if (assembly::isObject(bytes) || stage == "llo" || stage == "bundles") return openMachine(tool, input);
+  // Assembly text begins with a directive or a comment of its own, which no source program does.
+  if (!document && frontend::sniff(bytes) == frontend::Format::kUnknown) return openMachine(tool, input);
   return openEvaluated(tool, input);
 }
 
@@ -51,6 +49,7 @@ tpu::ToolInfo info() {
 
 llvm::Error run(tpu::Tool& tool) {
   tpu::TimeTable times;
+  if (llvm::Error e = tpu::run::checkCompanions(tool)) return e;
   auto in = tool.readInput();
   if (!in) return in.takeError();
   if (tpu::run::runsPieces(tool)) return tpu::run::runPieces(tool, *in);
@@ -67,17 +66,15 @@ llvm::Error run(tpu::Tool& tool) {
   }
   std::optional<tpu::run::Other> other;
   if (tool.has("compare-to")) {
-    if (tool.has("timing-only")) return tool.badFlag("compare-to", "a timing-only run has no results");
     auto opened = tpu::run::openOther(tool, signature);
     if (!opened) return opened.takeError();
     other = std::move(*opened);
-    if (tool.has("bisect") && (!(*program)->module() || !other->program || !other->program->module()))
-      return tool.badFlag("bisect", "both programs must be source programs or documents of stage hlo or spmd");
   }
-  if (tool.has("bisect") && !other) return tool.badFlag("bisect", "it goes with --compare-to");
+  const tpu::run::Program* const beside = other ? other->program.get() : nullptr;
+  if (llvm::Error e = tpu::run::checkFlags(tool, **program, beside)) return e;
   if (llvm::Error e = (*program)->requireMemory(tool)) return e;
-  if (other && other->program)
-    if (llvm::Error e = other->program->requireMemory(tool)) return e;
+  if (beside)
+    if (llvm::Error e = beside->requireMemory(tool)) return e;
   auto inputs = tpu::run::gatherInputs(tool, signature);
   if (!inputs) return inputs.takeError();
   times.end("inputs");

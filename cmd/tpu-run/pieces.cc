@@ -89,11 +89,12 @@ llvm::Error writeProbes(Session& s) {
 
 }  // namespace
 
-bool runsPieces(Tool& tool) { return tool.has("split-input") || tool.get("entry") == "*"; }
+bool runsPieces(const Tool& tool) { return tool.has("split-input") || tool.get("entry") == "*"; }
 
 llvm::Error runPieces(Tool& tool, const Input& input) {
   for (const char* flag :
-       {"input", "inputs", "output", "expect", "strict", "trace", "timing-only", "start-skew", "replace-call"})
+       {"input", "inputs", "output", "expect", "compare-to", "strict", "trace", "timing-only", "start-skew",
+        "max-cycles", "replace-call", "report"})
     if (tool.has(flag))
       return tool.badFlag(flag, "functions that check themselves take no inputs and give no files");
   Session s(tool);

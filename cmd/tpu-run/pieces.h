@@ -5,7 +5,7 @@
 namespace tpu::run {
 
 /// True where the command line asks for them.
-bool runsPieces(Tool& tool);
+bool runsPieces(const Tool& tool);
 llvm::Error runPieces(Tool& tool, const Input& input);
 
 }  // namespace tpu::run

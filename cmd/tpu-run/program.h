@@ -21,12 +21,16 @@ struct Signature {
   std::vector<Port> args, results;
 };
 
+/// What runs a program.
+enum class Runner : uint8_t { kEvaluator, kInterpreter, kEmulator };
+
 /// Whether a run writes what --report and --trace ask for.
 enum class Record : uint8_t { kNothing, kAsAsked };
 
 class Program {
  public:
   virtual ~Program() = default;
+  virtual Runner runner() const = 0;
   virtual const Signature& signature() const = 0;
   /// Fails where a run would need more memory than this host has; asked before any input is made.
   virtual llvm::Error requireMemory(const Tool& tool) const = 0;

@@ -332,6 +332,8 @@ llvm::Expected<isa::Program> readAnyProgram(llvm::StringRef bytes, llvm::StringR
                                             std::vector<std::string>* files_read) {
   if (isObject(bytes)) return readObject(bytes, name);
   if (looksLikeJson(bytes)) return readProgramDocument(bytes, name);
+  if (bytes.contains('\0'))
+    return fail(Code::kWrongStage, name, "this is neither a document, nor an object file, nor text");
   return assemble(bytes, name, files_read);
 }
 

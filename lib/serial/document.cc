@@ -72,6 +72,25 @@ llvm::Error DocumentWriter::finish() {
               ExitStatus::kUsage);
 }
 
+std::string stageOf(llvm::StringRef bytes) {
+  if (!looksLikeJson(bytes)) return "";
+  int depth = 0;
+  bool is_key = false;  // the string before, in the outermost object, is "stage" and a ':' came after it
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const char c = bytes[i];
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c == ',') is_key = false;
+    if (c != '"') continue;
+    const size_t begin = ++i;
+    while (i < bytes.size() && bytes[i] != '"') i += bytes[i] == '\\' ? 2 : 1;
+    const llvm::StringRef text = bytes.slice(begin, i);
+    if (is_key && depth == 1) return text.str();
+    is_key = depth == 1 && text == "stage" && bytes.drop_front(std::min(i + 1, bytes.size())).ltrim().starts_with(":");
+  }
+  return "";
+}
+
 llvm::Error wrongStage(llvm::StringRef loc, llvm::StringRef got, llvm::ArrayRef<llvm::StringRef> wanted) {
   std::string text = ("this is a document of stage '" + got + "'; needed is '" + llvm::join(wanted, "' or '") + "'").str();
   std::vector<std::string> makers;

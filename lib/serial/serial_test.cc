@@ -159,6 +159,15 @@ TEST(Document, OneRowPerLine) {
   EXPECT_EQ(written("opz"), "no table 'opz' in this document; its tables are ops, none");
 }
 
+TEST(Document, StageIsFoundWhereverItStands) {
+  EXPECT_EQ(stageOf(R"({"format":"tpu-ir","version":1,"stage":"llo",)"), "llo");
+  EXPECT_EQ(stageOf(" {\n  \"ops\": [{\"stage\": \"x\"}, \"}\\\"\"],\n  \"name\": \"stage\",\n  \"stage\" : \"bundles\"}"), "bundles");
+  EXPECT_EQ(stageOf(R"({"stage":{"a":"b"},"c":"d"})"), "");
+  EXPECT_EQ(stageOf(R"({"stage":1,"c":"d"})"), "");
+  EXPECT_EQ(stageOf(R"({"name":"cut \)"), "");
+  EXPECT_EQ(stageOf("module { \"stage\":\"llo\" }"), "");
+}
+
 TEST(Document, HeadersAreChecked) {
   JsonDoc d = parse(written());
   EXPECT_EQ(llvm::cantFail(readDocumentHeader(d, {"hlo", "spmd"})).stage, "spmd");

@@ -51,6 +51,9 @@ llvm::Expected<DocumentHeader> readDocumentHeader(const JsonDoc& doc, llvm::Arra
 llvm::Error wrongStage(llvm::StringRef loc, llvm::StringRef got, llvm::ArrayRef<llvm::StringRef> wanted);
 /// The first bytes of an object file.
 inline bool startsLikeObject(llvm::StringRef bytes) { return bytes.starts_with("\x7fTPUOBJ"); }
+/// The stage that a document names, wherever in its outermost object: "" for anything else. Reads no further than that,
+/// and checks nothing.
+std::string stageOf(llvm::StringRef bytes);
 /// Fails in words of stages where the input is plainly no document: an object, or a text of another kind.
 llvm::Error expectDocument(llvm::StringRef bytes, llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> wanted);
 /// Marks "format", "version" and "stage" as known.
