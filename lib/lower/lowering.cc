@@ -12,6 +12,11 @@ using HloOp = hlo::Opcode;
 
 llvm::Error Lowering::refuse(hlo::OpId id, const llvm::Twine& why) {
   std::string tail = why.str();
+  const hlo::Op& op = m_.op(id);
+  for (llvm::ArrayRef<hlo::ValueId> values : {llvm::ArrayRef<hlo::ValueId>(op.operands), llvm::ArrayRef<hlo::ValueId>(op.results)})
+    for (hlo::ValueId v : values)
+      if (const hlo::Type& type = typeOf(v); tail.empty() && type.kind == hlo::TypeKind::kTensor && !supportedType(type.element))
+        tail = "the element type " + elementTypeName(type.element).str() + " is not on the machine";
   return fail(Code::kLowerOp, locOf(id), "'" + hlo::opInfo(m_.op(id).opcode).name + "' is not lowered to the machine" + (tail.empty() ? "" : ": " + tail));
 }
 

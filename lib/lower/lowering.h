@@ -53,6 +53,9 @@ struct PermuteTable {
   int ready_sem = -1, recv_sem = -1, send_sem = -1;
 };
 
+/// Whether arrays of this element type can stand in the machine's memory.
+bool supportedType(ElementType type);
+
 class Lowering {
  public:
   Lowering(hlo::Module& module, const target::Target& target, const LowerOptions& options, DiagnosticSink& sink);

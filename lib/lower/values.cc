@@ -5,8 +5,6 @@
 
 namespace tpu::lower {
 
-namespace {
-
 bool supportedType(ElementType t) {
   switch (t) {
     case ElementType::kF32: case ElementType::kBF16: case ElementType::kS32: case ElementType::kU32:
@@ -14,6 +12,8 @@ bool supportedType(ElementType t) {
     default: return false;
   }
 }
+
+namespace {
 
 // The dims other than 1 keep their order: a view of the same elements.
 bool keepsOrder(const hlo::Module& m, hlo::OpId id) {
