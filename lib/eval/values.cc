@@ -45,12 +45,12 @@ Dims integersOf(const HostTensor& t) {
 }
 
 void fillWith(HostTensor& t, const uint8_t* element) {
+  if (t.bytes.empty()) return;
   const size_t width = hostBytes(t.element);
   if (width == 1) {
     std::memset(t.bytes.data(), *element, t.bytes.size());
     return;
   }
-  if (t.bytes.empty()) return;
   std::memcpy(t.bytes.data(), element, width);
   for (size_t done = width; done < t.bytes.size(); done *= 2)
     std::memcpy(t.bytes.data() + done, t.bytes.data(), std::min(done, t.bytes.size() - done));
