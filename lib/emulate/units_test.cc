@@ -202,6 +202,20 @@ TEST(MatrixUnit, PushesReplaceAPartOfLatchedWeights) {
   mustRun(programOf("v5e:1x1", text + "halt\n"), {}, {.strict = true});
 }
 
+// Columns that hold zeros count where they meet an infinity, and only there.
+TEST(MatrixUnit, ZerosTimesInfinityAreNotANumber) {
+  std::string text =
+      "vimm v0, 0\nvimm v1, 0x3f800000\nvimm v2, 0x7f800000\nvlane v5\nvimm v6, 20\nvcmp.lt.s32 m1, v5, v6\n"
+      "vsel v7, m1, v1, v0\n";
+  for (int n = 0; n < 16; ++n) text += "vmatpush.f32 mxu0, v1, 0, " + std::to_string(n) + ", 0\n";
+  text +=
+      "vlatch mxu0, 0\nvmatmul.f32 mxu0, v7, 0\nvmatpush.f32 mxu0, v2, 0, 15, 0\nvlatch mxu0, 0\n"
+      "vmatmul.f32 mxu0, v7, 0\nvpop.mrf v4, mxu0\nvtos v4\nspop s1\nscmp.ne p0, s1, 0x41a00000\n@p0 trap 1\n"
+      "vpop.mrf v4, mxu0\nvcmp.ne.f32 m2, v4, v4\nvsel v8, m2, v1, v0\nvtos v8\nspop s1\n"
+      "scmp.ne p0, s1, 0x3f800000\n@p0 trap 2\nhalt\n";
+  mustRun(programOf("v5e:1x1", text), {}, {.strict = true});
+}
+
 // Two cores of a chip: transfers and signals between them, and HBM shared.
 TEST(Cores, OfOneChipTalkToEachOther) {
   isa::Program p = programOf("v3:1x1", R"(

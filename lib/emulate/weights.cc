@@ -7,6 +7,7 @@
 
 #include "code.h"
 #include "insns/flow.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace tpu::emulate {
 namespace {
@@ -92,18 +93,20 @@ void PushedWeights::write(float* to) const {
   }
 }
 
-const FmaGemmRhs& PushedWeights::matrix(int unit) const {
+const PushedWeights::Matrix& PushedWeights::matrix(int unit) const {
   struct Cached {
     int64_t id = 0;
-    FmaGemmRhs matrix;
+    Matrix matrix;
   };
   static thread_local std::array<Cached, kMaxUnits> cache;
   static thread_local std::vector<Vector> rows;
   Cached& cached = cache[static_cast<size_t>(unit)];
   if (cached.id == id_) return cached.matrix;
-  rows.resize(vectorsOf(static_cast<size_t>(side_) * side_));
+  const size_t size = static_cast<size_t>(side_) * side_;
+  rows.resize(vectorsOf(size));
   write(floatsOf(rows));
-  cached.matrix.assign(floatsOf(rows), side_, side_, side_);
+  cached.matrix.rhs.assign(floatsOf(rows), side_, side_, side_);
+  cached.matrix.finite = llvm::all_of(rows, [](const Vector& v) { return allFinite(v.w); });
   cached.id = id_;
   return cached.matrix;
 }

@@ -35,8 +35,12 @@ class PushedWeights {
   isa::Opcode opcode() const { return opcode_; }
   /// Register `value` for row (column) group `group` and lane panel `panel`.
   void push(int group, int panel, const uint32_t* value);
+  struct Matrix {
+    FmaGemmRhs rhs;
+    bool finite = true;  // no infinity, no NaN
+  };
   /// As a right-hand side, valid until the thread asks for another one of the same unit.
-  const FmaGemmRhs& matrix(int unit) const;
+  const Matrix& matrix(int unit) const;
 
  private:
   struct Slot {

@@ -123,7 +123,7 @@ void GemmRhs::multiply(const uint8_t* lhs_bytes, uint8_t* acc_bytes, int64_t m) 
   const float* lhs = reinterpret_cast<const float*>(lhs_bytes);
   float* acc = reinterpret_cast<float*>(acc_bytes);
   forShares(m, kRowStep, [&](int64_t first, int64_t rows) {
-    fmaGemm(lhs + first * k_, k_, packed_, acc + first * n_, n_, rows);
+    fmaGemm(lhs + first * k_, k_, packed_, acc + first * n_, n_, rows, k_);
   });
 }
 

@@ -118,10 +118,10 @@ void pack(const float* rhs, ptrdiff_t rhs_stride, int64_t width, int64_t depth, 
   }
 }
 
-// One block of k against packed stripes. Rows of the left-hand side are copied first where their stride would
+// One block of k against packed stripes of `stripe` rows, of which the first `depth` count. Rows of the left-hand side are copied first where their stride would
 // make them collide in the cache.
 void block(const float* lhs, ptrdiff_t lhs_stride, const float* packed, float* acc, ptrdiff_t acc_stride,
-           int64_t m, int64_t width, int64_t depth) {
+           int64_t m, int64_t width, int64_t stripe, int64_t depth) {
   const bool copy = lhs_stride % 256 == 0 && m > 1;
   float rows_copy[kRows * (kDepth + kLhsPad)];
   for (int64_t i = 0; i < m; i += kRows) {
@@ -136,7 +136,7 @@ void block(const float* lhs, ptrdiff_t lhs_stride, const float* packed, float* a
     }
     for (int64_t j = 0; j < width; j += kCols) {
       const int64_t cols = std::min<int64_t>(kCols, width - j);
-      const float* right = packed + j * depth;
+      const float* right = packed + j * stripe;
       float* out = acc + i * acc_stride + j;
       if (rows == kRows && cols == kCols) {
         tile<kRows>(left, left_stride, right, kCols, out, acc_stride, depth);
@@ -158,11 +158,11 @@ void Pack(const float* rhs, ptrdiff_t rhs_stride, int64_t n, int64_t k, float* o
 }
 
 void GemmPacked(const float* lhs, ptrdiff_t lhs_stride, const float* packed, float* acc, ptrdiff_t acc_stride,
-                int64_t m, int64_t n, int64_t k) {
+                int64_t m, int64_t n, int64_t packed_k, int64_t k) {
   for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
-    const int64_t depth = std::min(kDepth, k - k0);
-    block(lhs + k0, lhs_stride, packed, acc, acc_stride, m, n, depth);
-    packed += depth * PackedWidth(n);
+    const int64_t stripe = std::min(kDepth, packed_k - k0);
+    block(lhs + k0, lhs_stride, packed, acc, acc_stride, m, n, stripe, std::min(stripe, k - k0));
+    packed += stripe * PackedWidth(n);
   }
 }
 
@@ -184,7 +184,7 @@ void Gemm(const float* lhs, ptrdiff_t lhs_stride, const float* rhs, ptrdiff_t rh
     for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
       const int64_t depth = std::min(kDepth, k - k0);
       pack(rhs + k0 * rhs_stride + j, rhs_stride, width, depth, packed.get());
-      block(lhs + k0, lhs_stride, packed.get(), acc + j, acc_stride, m, width, depth);
+      block(lhs + k0, lhs_stride, packed.get(), acc + j, acc_stride, m, width, depth, depth);
     }
   }
 }
@@ -212,8 +212,8 @@ void FmaGemmRhs::assign(const float* rhs, ptrdiff_t rhs_stride, int64_t n, int64
 }
 
 void fmaGemm(const float* lhs, ptrdiff_t lhs_stride, const FmaGemmRhs& rhs, float* acc, ptrdiff_t acc_stride,
-             int64_t m) {
-  HWY_DYNAMIC_DISPATCH(GemmPacked)(lhs, lhs_stride, rhs.packed(), acc, acc_stride, m, rhs.n(), rhs.k());
+             int64_t m, int64_t k) {
+  HWY_DYNAMIC_DISPATCH(GemmPacked)(lhs, lhs_stride, rhs.packed(), acc, acc_stride, m, rhs.n(), rhs.k(), k);
 }
 
 }  // namespace tpu

@@ -34,7 +34,7 @@ void BM_FmaGemmPacked(benchmark::State& state) {
   std::vector<float> a(m * k, 1.0f), b(k * n, 0.5f), c(m * n);
   FmaGemmRhs packed;
   packed.assign(b.data(), n, n, k);
-  for (auto _ : state) fmaGemm(a.data(), k, packed, c.data(), n, m);
+  for (auto _ : state) fmaGemm(a.data(), k, packed, c.data(), n, m, k);
   flops(state, m, n, k);
 }
 BENCHMARK(BM_FmaGemmPacked)->Arg(8)->Arg(32)->Arg(128)->Arg(512);

@@ -31,8 +31,14 @@ void check(int m, int n, int k, int pad) {
   EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * 4), 0) << m << "x" << n << "x" << k;
   FmaGemmRhs packed;
   packed.assign(rhs.data(), rs, n, k);
-  fmaGemm(lhs.data(), ls, packed, packed_got.data(), as, m);
+  fmaGemm(lhs.data(), ls, packed, packed_got.data(), as, m, k);
   EXPECT_EQ(std::memcmp(packed_got.data(), want.data(), want.size() * 4), 0) << m << "x" << n << "x" << k;
+  const int part = k * 2 / 3;
+  std::vector<float> part_got = start;
+  got = start;
+  fmaGemm(lhs.data(), ls, rhs.data(), rs, got.data(), as, m, n, part);
+  fmaGemm(lhs.data(), ls, packed, part_got.data(), as, m, part);
+  EXPECT_EQ(std::memcmp(part_got.data(), got.data(), got.size() * 4), 0) << m << "x" << n << "x" << part;
 }
 
 TEST(FmaGemm, IsOneChainPerOutput) {

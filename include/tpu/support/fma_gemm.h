@@ -31,8 +31,8 @@ class FmaGemmRhs {
   int64_t n_ = 0, k_ = 0;
 };
 
-/// As fmaGemm with the packed right-hand side's n and k.
+/// As fmaGemm with the packed right-hand side's n and its first k rows (all of them: rhs.k()).
 void fmaGemm(const float* lhs, ptrdiff_t lhs_stride, const FmaGemmRhs& rhs, float* acc, ptrdiff_t acc_stride,
-             int64_t m);
+             int64_t m, int64_t k);
 
 }  // namespace tpu

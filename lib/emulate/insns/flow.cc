@@ -52,6 +52,14 @@ bool AnyBit(const uint32_t* a) {
   for (size_t i = 0; i < kVectorWords; i += hn::Lanes(t)) all = hn::Or(all, load<uint32_t>(a + i));
   return !hn::AllTrue(t, hn::Eq(all, hn::Zero(t)));
 }
+bool AllFinite(const uint32_t* a) {
+  const DU t;
+  const auto exponent = hn::Set(t, 0x7f800000u);
+  auto largest = hn::Zero(t);
+  for (size_t i = 0; i < kVectorWords; i += hn::Lanes(t))
+    largest = hn::Max(largest, hn::And(load<uint32_t>(a + i), exponent));
+  return hn::AllFalse(t, hn::Eq(largest, exponent));
+}
 void CopyWords(uint32_t* to, const uint32_t* from, size_t words) {
   const size_t n = hn::Lanes(DU());
   for (size_t i = 0; i < words; i += n) store(load<uint32_t>(from + i), to + i);
@@ -79,6 +87,7 @@ HWY_EXPORT(FlowAnd);
 HWY_EXPORT(FlowOr);
 HWY_EXPORT(Select);
 HWY_EXPORT(AnyBit);
+HWY_EXPORT(AllFinite);
 HWY_EXPORT(CopyWords);
 HWY_EXPORT(CopyRows);
 HWY_EXPORT(MergeWords);
@@ -98,6 +107,7 @@ void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, 
   HWY_DYNAMIC_DISPATCH(Select)(d, mask, mask_shadow, yes, no);
 }
 bool anyBit(const uint32_t* a) { return HWY_DYNAMIC_DISPATCH(AnyBit)(a); }
+bool allFinite(const uint32_t* a) { return HWY_DYNAMIC_DISPATCH(AllFinite)(a); }
 void copyWords(uint32_t* to, const uint32_t* from, size_t words) {
   HWY_DYNAMIC_DISPATCH(CopyWords)(to, from, words);
 }

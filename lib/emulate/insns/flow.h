@@ -17,6 +17,8 @@ void flowSelect(uint32_t* d, const uint32_t* mask, const uint32_t* mask_shadow, 
                 const uint32_t* no);
 /// Whether any bit of a register is set.
 bool anyBit(const uint32_t* a);
+/// Whether no word of a register is an infinity or a NaN of f32.
+bool allFinite(const uint32_t* a);
 /// to = from; `words` a multiple of 64. (Of such a constant size the C library's and the compiler's copies
 /// are several times slower.)
 void copyWords(uint32_t* to, const uint32_t* from, size_t words);

@@ -67,13 +67,28 @@ const float* gatheredRows(const Mxu& m) {
   return rows;
 }
 
+// How many of the columns matter: zeros at the ends of all rows leave a chain that began at 0 as it is, unless they
+// meet an infinity or a NaN. Arrays narrower than the unit are filled up with such zeros.
+int64_t depthOf(const Mxu& m, const float* rows, const PushedWeights::Matrix& weights) {
+  constexpr int kBlock = 16;
+  for (int k = m.side; weights.finite && k > 0; k -= kBlock) {
+    uint32_t bits = 0;
+    for (int r = 0; r < m.rows; ++r)
+      for (int i = 0; i < kBlock; ++i) bits |= std::bit_cast<uint32_t>(rows[r * m.side + k - kBlock + i]);
+    if (bits << 1) return k;
+  }
+  return weights.finite ? 0 : m.side;
+}
+
 // Their products, row by row.
 float* products(const Mxu& m, int unit) {
   static thread_local std::vector<Vector> room;
   const size_t n = static_cast<size_t>(m.rows) * m.side;
   float* product = scratch(room, n);
   std::fill_n(product, n, 0.0f);
-  fmaGemm(gatheredRows(m), m.side, m.weights->matrix(unit), product, m.side, m.rows);
+  const float* lhs = gatheredRows(m);
+  const PushedWeights::Matrix& weights = m.weights->matrix(unit);
+  fmaGemm(lhs, m.side, weights.rhs, product, m.side, m.rows, depthOf(m, lhs, weights));
   return product;
 }
 
@@ -83,14 +98,15 @@ void toFifo(Mxu& m, int unit, Fifo& f, bool strict) {
   if (m.panels == 1) {
     // Entries are 8 rows of 128 words one after another: contiguous up to the end of the ring.
     const float* lhs = gatheredRows(m);
+    const PushedWeights::Matrix& weights = m.weights->matrix(unit);
+    const int64_t depth = depthOf(m, lhs, weights);
     int done = 0;
     while (done < entries) {
       const int slot = f.slot(m.computed + done);
       const int n = std::min(entries - done, f.depth - slot);
       float* out = reinterpret_cast<float*>(f.value[slot].w);
       std::memset(out, 0, static_cast<size_t>(n) * sizeof(Vector));
-      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, m.weights->matrix(unit), out, 128,
-              int64_t{n} * 8);
+      fmaGemm(lhs + static_cast<size_t>(done) * 8 * m.side, m.side, weights.rhs, out, 128, int64_t{n} * 8, depth);
       done += n;
     }
   } else {

@@ -36,7 +36,7 @@ void MatrixUnit::multiply(isa::Opcode op, const Vector& a, int panel, std::deque
   if (side_ > kLanes && panel != panels - 1) return;
   // Integer products of up to 256 bytes are exact in f32.
   std::vector<float> product(rows * side_, 0);
-  fmaGemm(lhs_.data(), side_, current_, product.data(), side_, rows);
+  fmaGemm(lhs_.data(), side_, current_, product.data(), side_, rows, side_);
   const bool integer = mxuInteger(op);
   for (int g = 0; g < rows / 8; ++g)
     for (int p = 0; p < panels; ++p) {
