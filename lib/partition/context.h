@@ -52,9 +52,6 @@ struct ImportOptions {
   std::vector<std::pair<std::string, std::string>> shardings;  // --sharding NAME=TEXT
 };
 llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& options);
-/// A custom call @SPMDFullToShardShape or @SPMDShardToFullShape; its outer sharding stands in attribute
-/// `sharding`.
-bool isManualBorder(const hlo::Module& m, hlo::OpId op);
 /// A verdict where a request of the user cannot be met evenly: a warning at the line that asked.
 void warnUneven(const hlo::Module& m, Context& ctx);
 /// Where the sharding of the value ctx.explain comes from, back to the user's lines. Values are named as

@@ -3,6 +3,8 @@
 #include <map>
 
 #include "context.h"
+#include "flow.h"
+#include "manual_borders.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/builder.h"
 #include "tpu/hlo/sharding_mistakes.h"
@@ -73,6 +75,9 @@ class Importer {
       if (llvm::Error e = region(f.body)) return e;
     }
     addGroups();
+    if (borders_) {
+      if (llvm::Error e = formRegions()) return e;
+    }
     useMeshOrder();
     const hlo::Func& entry = m_.func(m_.entry);
     for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
@@ -221,9 +226,6 @@ class Importer {
     if (g->kind == sharding::GspmdKind::kMaximal || g->kind == sharding::GspmdKind::kUnknown ||
         g->kind == sharding::GspmdKind::kManual)
       return ShardingId();
-    if (!g->manual.empty() && sharding::product(g->manual) < ctx_.meshOf(m_).numDevices())
-      return fail(Code::kGspmdSharding, where,
-                  "mhlo.sharding \"" + text + "\": a region that is manual over some devices only; write it as sdy.manual_computation");
     hlo::Sharding s;
     s.mesh = ctx_.mesh;
     s.dims.resize(m_.type(type).rank());
@@ -391,9 +393,27 @@ class Importer {
       if (llvm::Error e = op(id)) return e;
       for (size_t k = 0; k < m_.op(id).regions.size(); ++k) {
         if (llvm::Error e = region(m_.op(id).regions[k])) return e;
+        if (!hasPartitionedRegions(m_.op(id).opcode)) dropRequests(m_.op(id).regions[k]);
       }
     }
     return llvm::Error::success();
+  }
+
+  /// Scalars of reducers and comparators are whole everywhere: there is nothing to ask for.
+  void dropRequests(hlo::RegionId r) {
+    std::vector<OpId>& ops = m_.region(r).ops;
+    std::vector<ValueId> map(m_.numValues());
+    bool any = false;
+    llvm::erase_if(ops, [&](OpId id) {
+      if (m_.op(id).opcode != Opcode::sdy_sharding_constraint) return false;
+      map[m_.op(id).results[0].v] = m_.op(id).operands[0];
+      return any = true;
+    });
+    for (OpId id : ops) {
+      for (ValueId& v : m_.op(id).operands) {
+        while (any && v.v < map.size() && map[v.v].valid()) v = map[v.v];
+      }
+    }
   }
 
   llvm::Error op(OpId id) {
@@ -444,27 +464,29 @@ class Importer {
     return llvm::Error::success();
   }
 
-  /// custom_call @Sharding asks like a constraint; dims that it names in backend_config unspecified_dims stay
-  /// open.
+  /// backend_config "unspecified_dims=[0,2]" leaves these dimensions open.
+  ShardingId withOpenDims(OpId id, ShardingId s) {
+    llvm::StringRef list = m_.getString(id, AttrKey::backend_config);
+    size_t at = list.find("unspecified_dims=[");
+    if (!s || at == llvm::StringRef::npos) return s;
+    hlo::Sharding open = m_.sharding(s);
+    list = list.drop_front(at + 18);
+    int64_t d;
+    while (!list.consumeInteger(10, d)) {
+      if (d >= 0 && d < static_cast<int64_t>(open.dims.size())) open.dims[d].open = true;
+      if (!list.consume_front(",")) break;
+    }
+    return m_.internSharding(open);
+  }
+
+  /// custom_call @Sharding asks like a constraint.
   llvm::Error shardingCall(OpId id, llvm::StringRef where) {
     ValueId v = m_.op(id).results[0];
     auto s = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(v).type, where);
     if (!s) return s.takeError();
     noteGroup(id, v);
+    *s = withOpenDims(id, *s);
     hlo::Op& op = m_.op(id);
-    // backend_config "unspecified_dims=[0,2]" leaves these dimensions open.
-    llvm::StringRef config = m_.getString(id, AttrKey::backend_config);
-    size_t at = config.find("unspecified_dims=[");
-    if (*s && at != llvm::StringRef::npos) {
-      hlo::Sharding open = m_.sharding(*s);
-      llvm::StringRef list = config.drop_front(at + 18);
-      int64_t d;
-      while (!list.consumeInteger(10, d)) {
-        if (d >= 0 && d < static_cast<int64_t>(open.dims.size())) open.dims[d].open = true;
-        if (!list.consume_front(",")) break;
-      }
-      *s = m_.internSharding(open);
-    }
     op.opcode = Opcode::sdy_sharding_constraint;
     op.attrs.clear();
     m_.value(v).sharding = *s;
@@ -476,34 +498,41 @@ class Importer {
     return llvm::Error::success();
   }
 
-  /// GSPMD's borders of a manual region: @SPMDFullToShardShape takes its operand in the sharding asked for
-  /// just before,
-  /// @SPMDShardToFullShape gives its result in its own. Between them values are per device.
+  /// GSPMD's borders of a manual region: @SPMDFullToShardShape takes its operand in the sharding asked for just before,
+  /// @SPMDShardToFullShape gives its result in its own. Their own strings name the axes that are manual behind them.
   llvm::Error borderCall(OpId id, llvm::StringRef where) {
+    borders_ = true;
     bool enters = m_.getString(id, AttrKey::call_target_name) == "SPMDFullToShardShape";
     ValueId outside = enters ? m_.op(id).operands[0] : m_.op(id).results[0];
-    ShardingId s;
-    if (const hlo::Attr* own = m_.findAttr(id, AttrKey::sharding); own && !m_.findAttr(id, AttrKey::mhlo_sharding)) {
-      // As this importer wrote it.
-      auto read = convert(own->sharding, m_.typeOf(outside).rank(), where);
-      if (!read) return read.takeError();
-      if (!enters) m_.value(outside).sharding = *read;
-      m_.setSharding(id, AttrKey::sharding, *read);
-      return llvm::Error::success();
+    const std::string text = m_.getString(id, AttrKey::mhlo_sharding).str();
+    auto g = sharding::parseGspmd(ctx_.meshOf(m_), text, where);
+    if (!g) return g.takeError();
+    Axes manual = g->manual;
+    if (g->kind == sharding::GspmdKind::kManual) {
+      for (size_t a = 0; a < ctx_.meshOf(m_).axes.size(); ++a) sharding::append(manual, sharding::fullAxis(ctx_.meshOf(m_), a));
     }
-    if (enters) {
-      s = m_.value(outside).sharding;
-    } else {
-      auto own = fromGspmd(m_.getString(id, AttrKey::mhlo_sharding), m_.value(outside).type, where);
+    ShardingId s = m_.value(outside).sharding;
+    if (!enters) {
+      auto own = fromGspmd(text, m_.value(outside).type, where);
       if (!own) return own.takeError();
-      s = *own;
-      m_.value(outside).sharding = s;
+      m_.value(outside).sharding = s = withOpenDims(id, *own);
     }
     hlo::Sharding plain;
     plain.mesh = ctx_.mesh;
     plain.dims.resize(m_.typeOf(outside).rank());
     m_.setSharding(id, AttrKey::sharding, s ? s : m_.internSharding(plain));
+    m_.setAxes(id, AttrKey::manual_axes, ctx_.mesh, manual);
     m_.removeAttr(id, AttrKey::mhlo_sharding);
+    return llvm::Error::success();
+  }
+
+  llvm::Error formRegions() {
+    if (llvm::Error e = hlo::inlineCalls(m_, true)) return e;
+    auto made = formManualRegions(m_, ctx_.mesh);
+    if (!made) return made.takeError();
+    for (OpId id : *made) {
+      if (llvm::Error e = manual(id, m_.loc(m_.op(id).loc).str())) return e;
+    }
     return llvm::Error::success();
   }
 
@@ -517,7 +546,8 @@ class Importer {
         if (to < 0)
           return fail(Code::kUnknownAxis, where,
                       "manual axis '" + from.axes[r.axis].name + "' is not an axis of the mesh");
-        r = sharding::fullAxis(ctx_.meshOf(m_), to);
+        if (r.pre == 1 && r.size == from.axes[r.axis].size) r.size = ctx_.meshOf(m_).axes[to].size;
+        r.axis = static_cast<uint32_t>(to);
       }
       moved.mesh = ctx_.mesh;
       manual_axes = moved.axes;
@@ -579,16 +609,11 @@ class Importer {
   };
   std::vector<Member> groups_;  // of shard_as and shard_like
   int64_t group_ = -1;          // of the string read last
+  bool borders_ = false;        // GSPMD's manual regions are in the program
   llvm::SmallVector<int64_t, 4> before_;  // axis sizes that --mesh replaced
 };
 
 }  // namespace
-
-bool isManualBorder(const hlo::Module& m, OpId id) {
-  if (m.op(id).opcode != Opcode::custom_call) return false;
-  llvm::StringRef target = m.getString(id, AttrKey::call_target_name);
-  return target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape";
-}
 
 llvm::Error importShardings(hlo::Module& m, Context& ctx, const ImportOptions& options) {
   return Importer(m, ctx, options).run();

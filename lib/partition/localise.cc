@@ -305,7 +305,6 @@ llvm::Error Localiser::op(OpId id) {
     case Opcode::reduce_scatter:
       return userCollective(id);
     case Opcode::custom_call:
-      if (isManualBorder(m_, id)) return borderOp(id);
       m_.removeAttr(id, AttrKey::sharding_rule);  // it spoke of whole sizes
       keep(id);
       return llvm::Error::success();
@@ -315,16 +314,6 @@ llvm::Error Localiser::op(OpId id) {
       keep(id);
       return llvm::Error::success();
   }
-}
-
-llvm::Error Localiser::borderOp(OpId id) {
-  ValueId v = current(m_.op(id).operands[0]), result = m_.op(id).results[0];
-  if (m_.value(v).type != localTypeId(result)) {
-    return fail(Code::kManualShape, m_.loc(m_.op(id).loc),
-                "the type inside the manual region is not the shard of the type outside");
-  }
-  replace(result, v);
-  return llvm::Error::success();
 }
 
 llvm::Error localise(hlo::Module& m, Context& ctx) { return Localiser(m, ctx).run(); }

@@ -22,7 +22,6 @@ class Localiser {
   llvm::Error op(hlo::OpId id);
   llvm::Error controlOp(hlo::OpId id);
   llvm::Error manualOp(hlo::OpId id);
-  llvm::Error borderOp(hlo::OpId id);
   void localiseArgs(hlo::RegionId r);
   void localisePorts();
 

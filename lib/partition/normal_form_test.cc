@@ -227,21 +227,6 @@ class NormalForm {
   int depth_ = 0;
 };
 
-std::string gspmdText(const hlo::Module& m, hlo::ShardingId id) {
-  sharding::Gspmd g;
-  const hlo::Sharding& s = m.sharding(id);
-  g.kind = sharding::GspmdKind::kTiled;
-  for (const hlo::DimSharding& d : s.dims) g.dims.push_back(sharding::Axes(d.axes.begin(), d.axes.end()));
-  return printGspmd(m.meshes[s.mesh.v], g);
-}
-
-bool plainSharding(const hlo::Module& m, hlo::ShardingId id, bool port) {
-  const hlo::Sharding& s = m.sharding(id);
-  bool ok = s.replicated.empty() && s.unreduced.empty() && m.meshes[s.mesh.v].maximal_device < 0;
-  for (const hlo::DimSharding& d : s.dims) ok &= d.priority < 0 && !(port && d.open) && !(d.open && !d.axes.empty());
-  return ok;
-}
-
 }  // namespace
 
 std::string normalForm(const hlo::Module& m) { return NormalForm(m).run(); }
@@ -249,60 +234,6 @@ std::string normalForm(const hlo::Module& m) { return NormalForm(m).run(); }
 std::string communicationForm(const hlo::Module& m) {
   NormalForm form(m);
   return form.ports() + form.collectives();
-}
-
-bool respellAsGspmd(hlo::Module& m) {
-  if (m.meshes.size() != 1) return false;
-  bool ok = true;
-  std::vector<OpId> requests;
-  hlo::walk(m, [&](OpId id) {
-    switch (m.op(id).opcode) {
-      case Opcode::sdy_sharding_constraint:
-        requests.push_back(id);
-        ok &= plainSharding(m, m.findAttr(id, AttrKey::sharding)->sharding, false);
-        break;
-      case Opcode::sdy_manual_computation:
-      case Opcode::sdy_reshard:
-      case Opcode::sdy_propagation_barrier:
-      case Opcode::sdy_sharding_group:
-      case Opcode::partition_id:
-        ok = false;
-        break;
-      default:
-        ok &= !m.has(id, AttrKey::result_shardings) && !hlo::hasTrait(m.op(id).opcode, hlo::kCollective);
-    }
-  });
-  for (hlo::Func& f : m.funcs) {
-    for (auto* list : {&f.arg_ports, &f.result_ports}) {
-      for (hlo::Port& p : *list) ok &= !p.sharding || plainSharding(m, p.sharding, true);
-    }
-  }
-  if (!ok) return false;
-  for (hlo::Func& f : m.funcs) {
-    for (auto* list : {&f.arg_ports, &f.result_ports}) {
-      for (hlo::Port& p : *list) {
-        if (!p.sharding) continue;
-        p.attrs = "mhlo.sharding = \"" + gspmdText(m, p.sharding) + "\"";
-        p.sharding = {};
-      }
-    }
-  }
-  for (OpId id : requests) {
-    const hlo::Sharding s = m.sharding(m.findAttr(id, AttrKey::sharding)->sharding);
-    std::string text = gspmdText(m, m.findAttr(id, AttrKey::sharding)->sharding), open;
-    for (size_t d = 0; d < s.dims.size(); ++d) {
-      if (s.dims[d].open) open += (open.empty() ? "" : ",") + std::to_string(d);
-    }
-    m.op(id).opcode = Opcode::custom_call;
-    m.op(id).attrs.clear();
-    m.setString(id, AttrKey::call_target_name, "Sharding");
-    m.setString(id, AttrKey::mhlo_sharding, text);
-    if (!open.empty()) m.setString(id, AttrKey::backend_config, "unspecified_dims=[" + open + "]");
-  }
-  for (uint32_t i = 0; i < m.numValues(); ++i) m.value(ValueId(i)).sharding = {};
-  m.num_partitions = m.meshes[0].numDevices();
-  m.meshes.clear();
-  return true;
 }
 
 }  // namespace tpu::partition

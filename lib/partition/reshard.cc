@@ -227,9 +227,6 @@ class Resharder {
         return;
       case Opcode::optimization_barrier:
         return barrierOp(id, r);
-      case Opcode::custom_call:
-        if (isManualBorder(m_, id)) return borderOp(id, r);
-        return plainOp(id, r);
       default:
         return plainOp(id, r);
     }
@@ -242,27 +239,6 @@ class Resharder {
                         {"constraint", id, m_.op(id).loc, "the program asks for another sharding here",
                          "let the value keep the sharding it has, or give its producer this one"});
     replace(result, v);
-  }
-
-  void borderOp(OpId id, RegionId r) {
-    ValueId operand = m_.op(id).operands[0], result = m_.op(id).results[0];
-    Layout outside = layoutOf(m_, m_.findAttr(id, AttrKey::sharding)->sharding, m_.typeOf(result).rank()),
-           inside;
-    inside.dims.resize(outside.dims.size());
-    bool enters = m_.getString(id, AttrKey::call_target_name) == "SPMDFullToShardShape";
-    ValueId v = require(
-        operand, enters ? outside : inside, r,
-        {"manual-region", id, m_.op(id).loc, "the manual region wants this operand in its own sharding",
-         "give the operand that sharding"});
-    m_.op(id).operands[0] = v;
-    out(r).push_back(id);
-    Layout wanted = layout(result), made = enters ? inside : outside;
-    setLayout(result, made);
-    if (wanted == made) return;
-    replace(result, emitReshard(result, made, wanted, internLayout(m_, ctx_.mesh, wanted), r,
-                                {"manual-region", id, m_.op(id).loc,
-                                 "the result of the manual region is wanted in another sharding",
-                                 "use the sharding that the region gives"}));
   }
 
   /// Each value passes through in its own sharding.

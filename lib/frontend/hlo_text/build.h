@@ -30,7 +30,7 @@ class Build {
 
   /// The parts of a manual computation as the text has them: borders around a call.
   struct Manual {
-    const Instruction* enter = nullptr;
+    const Instruction* enter = nullptr;  // null where nothing enters
     std::vector<ValueId> operands;
     const Instruction* call = nullptr;
     std::vector<int64_t> order;  // which operand each argument of the call is
@@ -88,6 +88,8 @@ class Build {
   bool allToAll(const Instruction& i, llvm::ArrayRef<ValueId> in, Val* out);
   bool rng(const Instruction& i, llvm::ArrayRef<ValueId> in, Val* out);
   bool customCall(Frame& frame, const Instruction& i, Val* out);
+  /// A request for a sharding; false where `target` is none or its text is not understood.
+  bool request(const Instruction& i, llvm::StringRef target, ValueId in, Val* out);
   bool enterManual(Frame& frame, const Instruction& i, Val* out);
   bool leaveManual(Frame& frame, const Instruction& i, Val* out);
   /// The part of a "-start" operation's shape that its "-done" gives.

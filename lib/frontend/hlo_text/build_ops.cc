@@ -381,11 +381,11 @@ bool Build::leaveManual(Frame& frame, const Instruction& i, Val* out) {
   if (!body) return false;
   std::vector<const Shape*> shapes, locals;
   leaves(i.shape, shapes);
-  leaves(manual->enter->shape, locals);
+  if (manual->enter) leaves(manual->enter->shape, locals);
   llvm::SmallVector<ValueId, 8> outside;
   llvm::SmallVector<hlo::TypeId, 8> inside, results;
   Ints in_all, in_shardings, out_shardings;
-  if (!shardingText(i, frontendAttribute(*manual->enter, "xla.sdy.in_shardings"), &in_all) ||
+  if ((manual->enter && !shardingText(i, frontendAttribute(*manual->enter, "xla.sdy.in_shardings"), &in_all)) ||
       !shardingText(i, frontendAttribute(i, "xla.sdy.out_shardings"), &out_shardings))
     return false;
   for (int64_t k : manual->order) {
@@ -412,6 +412,37 @@ bool Build::leaveManual(Frame& frame, const Instruction& i, Val* out) {
   return true;
 }
 
+// Requests that Shardy leaves in HLO text as custom calls; the text of its own attribute says more than `sharding`.
+bool Build::request(const Instruction& i, StringRef target, ValueId in, Val* out) {
+  const hlo::TypeId type = m.value(in).type;
+  if (const std::string text = frontendAttribute(i, "xla.sdy.sharding"); target == "Sharding" && !text.empty()) {
+    Ints ids;
+    if (!shardingText(i, text, &ids) || ids.size() != 1) return false;
+    const OpId op = b.create(Opcode::sdy_sharding_constraint, {in}, {type});
+    m.setSharding(op, AttrKey::sharding, hlo::ShardingId(static_cast<uint32_t>(ids[0])));
+    out->v = b.result(op);
+    return true;
+  }
+  if (target == "xla.sdy.ShardingGroup") {
+    const std::string text = frontendAttribute(i, "xla.sdy.sharding_group_id");
+    int64_t group;
+    if (StringRef(text).split(' ').first.getAsInteger(10, group)) return false;
+    m.setInt(b.create(Opcode::sdy_sharding_group, {in}, {}), AttrKey::group_id, group);
+    out->tuple = true;
+    return true;
+  }
+  if (target != "xla.sdy.PropagationBarrier") return false;
+  const std::string text = frontendAttribute(i, "xla.sdy.allowed_direction");
+  for (StringRef direction : {"NONE", "FORWARD", "BACKWARD", "BOTH"}) {
+    if (!StringRef(text).contains(direction)) continue;
+    const OpId op = b.create(Opcode::sdy_propagation_barrier, {in}, {type});
+    m.setString(op, AttrKey::allowed_direction, direction);
+    out->v = b.result(op);
+    return true;
+  }
+  return false;
+}
+
 bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
   const std::string target = unquoted(i.get("custom_call_target"));
   if (target == "xla.sdy.GlobalToLocalShape") return enterManual(frame, i, out);
@@ -427,6 +458,7 @@ bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
     result_shardings_[out->v.v] = hlo::ShardingId(static_cast<uint32_t>(ids[0]));
     return true;
   }
+  if (in.size() == 1 && request(i, target, in[0], out)) return true;
   std::vector<const Shape*> shapes;
   leaves(i.shape, shapes);
   llvm::SmallVector<hlo::TypeId, 4> types;
@@ -444,6 +476,7 @@ bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
   m.setBool(op, AttrKey::has_side_effect, i.get("custom_call_has_side_effect") == "true");
   if (!i.get("backend_config").empty()) m.setString(op, AttrKey::backend_config, stringOfMlir(i.get("backend_config")));
   if (!i.get("sharding").empty()) m.setString(op, AttrKey::mhlo_sharding, i.get("sharding"));
+  if (const std::string rule = frontendAttribute(i, "xla.sdy.sharding_rule"); !rule.empty()) m.setString(op, AttrKey::sharding_rule, rule);
   const llvm::SmallVector<ValueId, 4> made(m.op(op).results.begin(), m.op(op).results.end());
   llvm::ArrayRef<ValueId> rest(made);
   *out = assemble(i.shape, rest);
@@ -500,11 +533,11 @@ bool Build::build(Frame& frame, const Instruction& i, Val* out) {
     if (in[0].tuple || i.shape.kind != Shape::kArray) return fail(i, "a bitcast takes an array");
     return bitcast(i, in[0].v, frame.computation->instructions[operand->second].shape, out);
   }
-  if (opcode == "call" && i.get("to_apply").ltrim("%").starts_with("xla.sdy.manual_computation_body") && !in.empty() && in[0].manual) {
-    in[0].manual->call = &i;
-    for (const Val& v : in) in[0].manual->order.push_back(v.index);
+  if (opcode == "call" && i.get("to_apply").ltrim("%").starts_with("xla.sdy.manual_computation_body") && (in.empty() || in[0].manual)) {
+    out->manual = in.empty() ? std::make_shared<Manual>() : in[0].manual;
+    out->manual->call = &i;
+    for (const Val& v : in) out->manual->order.push_back(v.index);
     out->tuple = i.shape.kind == Shape::kTuple;
-    out->manual = in[0].manual;
     out->elements.resize(out->tuple ? i.shape.elements.size() : 0, *out);
     return true;
   }
