@@ -85,22 +85,33 @@ LanesOutcome Interpreter::runManual(hlo::OpId id, LaneList in, const Team& team)
   return out;
 }
 
-// The sharding on the whole side stands on the @Sharding call just before the way in, and on the way out itself.
+// The sharding on the whole side stands on the @Sharding call just before the way in, and on the way out itself. What is
+// manual on the inner side stands on the way in, and on the @Sharding call just before the way out.
 LanesOutcome Interpreter::runShapeBorder(hlo::OpId id, Lanes in, bool enters, const Team& team) {
   const hlo::Op& op = module_.op(id);
-  const hlo::OpId asked = enters ? module_.value(op.operands[0]).def : id;
-  const llvm::StringRef text = asked.valid() ? module_.getString(asked, AttrKey::mhlo_sharding) : "";
-  hlo::Mesh line;  // all devices in one row: tile assignments are sub-axes of it
-  line.axes.push_back({"devices", devices_});
-  auto parsed = sharding::parseGspmd(line, text.empty() ? "{replicated}" : text, locOf(id));
-  if (!parsed) return parsed.takeError();
-  if (!parsed->manual.empty() || parsed->kind == sharding::GspmdKind::kMaximal)
-    return fail(Code::kEvalUnsupported, locOf(id), "the evaluator does not take a manual subgroup: '" + text + "'");
+  const hlo::OpId before = module_.value(op.operands[0]).def;
+  const llvm::StringRef first = before.valid() ? module_.getString(before, AttrKey::mhlo_sharding) : "";
+  const llvm::StringRef own = module_.getString(id, AttrKey::mhlo_sharding);
+  const llvm::StringRef whole = enters ? first : own, part = enters ? own : first;
+  hlo::Mesh mesh = sharding::meshOfGspmd({whole, part});  // axes cut where the two strings cut
+  if (mesh.numDevices() != devices_) mesh.axes.assign(1, {"devices", devices_});
+  auto outside = sharding::parseGspmd(mesh, whole.empty() ? "{replicated}" : whole, locOf(id));
+  if (!outside) return outside.takeError();
+  auto inside = sharding::parseGspmd(mesh, part.empty() ? "{manual}" : part, locOf(id));
+  if (!inside) return inside.takeError();
+  if (outside->kind == sharding::GspmdKind::kMaximal)
+    return fail(Code::kEvalUnsupported, locOf(id), "the evaluator does not take a manual region on one device: '" + whole + "'");
   hlo::Sharding sharding;
-  for (const sharding::Axes& axes : parsed->dims) sharding.dims.push_back({axes});
-  if (enters) return LaneList{cutLanes(std::move(in), sharding, line, team)};
-  const hlo::AxisRef all{0, 1, devices_};
-  return LaneList{assembleManual(id, in, sharding, module_.typeOf(op.results[0]).dims, all, line, team, true)};
+  for (const sharding::Axes& axes : outside->dims) sharding.dims.push_back({axes});
+  std::vector<hlo::AxisRef> manual;
+  for (uint32_t a = 0; a < mesh.axes.size(); ++a) {
+    const hlo::AxisRef axis = sharding::fullAxis(mesh, a);
+    const bool here = inside->manual.empty() || sharding::overlaps(axis, inside->manual);
+    if (here && !sharding::overlaps(axis, outside->manual)) manual.push_back(axis);
+  }
+  if (enters) return LaneList{cutLanes(std::move(in), onAxes(sharding, manual), mesh, team)};
+  return LaneList{assembleManual(id, in, onAxes(sharding, manual), module_.typeOf(op.results[0]).dims, manual, mesh, team,
+                                 outside->manual.empty())};
 }
 
 Lanes Interpreter::assembleManual(hlo::OpId id, const Lanes& parts, const hlo::Sharding& sharding,

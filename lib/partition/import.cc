@@ -4,6 +4,7 @@
 
 #include "context.h"
 #include "flow.h"
+#include "gspmd_ports.h"
 #include "manual_borders.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/builder.h"
@@ -33,31 +34,10 @@ bool sameAxes(const hlo::Mesh& a, const hlo::Mesh& b) {
   return true;
 }
 
-/// The value of `mhlo.sharding = "..."` in a port's remaining attributes.
-llvm::StringRef portSharding(llvm::StringRef attrs) {
-  size_t at = attrs.find("mhlo.sharding");
-  return at == llvm::StringRef::npos ? "" : attrs.drop_front(at).split('"').second.split('"').first;
-}
-
 std::vector<int64_t> inOrder(size_t n) {
   std::vector<int64_t> out;
   for (size_t i = 0; i < n; ++i) out.push_back(static_cast<int64_t>(i));
   return out;
-}
-
-/// Takes it out of them.
-std::string takePortSharding(std::string& attrs) {
-  std::string text = portSharding(attrs).str();
-  if (text.empty()) return text;
-  size_t at = attrs.find("mhlo.sharding");
-  size_t end = attrs.find('"', attrs.find('"', at) + 1) + 1;
-  if (attrs.compare(end, 2, ", ") == 0) {
-    end += 2;
-  } else if (at >= 2 && attrs.compare(at - 2, 2, ", ") == 0) {
-    at -= 2;
-  }
-  attrs.erase(at, end - at);
-  return text;
 }
 
 class Importer {
@@ -178,30 +158,20 @@ class Importer {
     const hlo::Mesh& from = m_.meshes[s.mesh.v];
     const hlo::Mesh& to = ctx_.meshOf(m_);
     if (from.maximal_device >= 0) return ShardingId();
-    bool sharded = llvm::any_of(s.dims, [](const hlo::DimSharding& d) { return !d.axes.empty(); });
-    if (from.device_ids != to.device_ids && sharded)
-      return fail(Code::kMeshMismatch, where,
-                  "meshes @" + from.name + " and @" + to.name + " order the devices differently; use one order in the whole program");
-    if (s.mesh != ctx_.mesh && !sameAxes(from, to)) {
-      bool ok = true;
-      auto move = [&](llvm::SmallVector<AxisRef, 2>& list) {
-        Axes out;
-        for (const AxisRef& a : list) {
-          Axes part;
-          if (a.size > 1 && !sharding::axesOfStride(to, sharding::stride(from, a), a.size, part)) ok = false;
-          sharding::append(out, part);
-        }
-        list = out;
-      };
-      if (from.numDevices() != to.numDevices() && from.numDevices() != 1) ok = false;
-      for (hlo::DimSharding& d : s.dims) move(d.axes);
-      move(s.replicated);
-      move(s.unreduced);
-      if (!ok) {
-        return fail(Code::kMeshMismatch, where,
-                    "meshes " + sharding::printMesh(from) + " and " + sharding::printMesh(to) +
-                        " cannot be combined in one program");
+    const bool ordered = from.device_ids != to.device_ids;
+    if (s.mesh != ctx_.mesh && (ordered || !sameAxes(from, to))) {
+      auto [known, fresh] = translated_.try_emplace(id.v);
+      if (fresh) {
+        hlo::Sharding over;
+        if (!sharding::translateSharding(from, s, to, over))
+          return fail(Code::kMeshMismatch, where,
+                      ordered ? "meshes @" + from.name + " and @" + to.name + " order the devices differently, and no axes of @" + to.name +
+                                    " cut them as " + sharding::print(m_, id) + " does; use one order in the whole program"
+                              : "meshes " + sharding::printMesh(from) + " and " + sharding::printMesh(to) +
+                                    " cannot be combined in one program");
+        known->second = std::move(over);
       }
+      s = known->second;
     }
     s.mesh = ctx_.mesh;
     auto fit = [&](llvm::SmallVector<AxisRef, 2>& list) {
@@ -541,14 +511,21 @@ class Importer {
     if (const hlo::Attr* a = m_.findAttr(id, AttrKey::manual_axes)) {
       hlo::Attr moved = *a;
       const hlo::Mesh& from = m_.meshes[moved.mesh ? moved.mesh.v : ctx_.mesh.v];
-      for (AxisRef& r : moved.axes) {
+      Axes over;
+      for (const AxisRef& r : moved.axes) {
         int to = ctx_.meshOf(m_).findAxis(from.axes[r.axis].name);
-        if (to < 0)
+        Axes part;
+        if (moved.mesh && moved.mesh != ctx_.mesh && sharding::translateAxes(from, r, ctx_.meshOf(m_), part)) {
+          sharding::append(over, part);
+        } else if (to >= 0) {
+          bool full = r.pre == 1 && r.size == from.axes[r.axis].size;
+          sharding::append(over, full ? sharding::fullAxis(ctx_.meshOf(m_), to) : AxisRef{static_cast<uint32_t>(to), r.pre, r.size});
+        } else {
           return fail(Code::kUnknownAxis, where,
                       "manual axis '" + from.axes[r.axis].name + "' is not an axis of the mesh");
-        if (r.pre == 1 && r.size == from.axes[r.axis].size) r.size = ctx_.meshOf(m_).axes[to].size;
-        r.axis = static_cast<uint32_t>(to);
+        }
       }
+      moved.axes = over;
       moved.mesh = ctx_.mesh;
       manual_axes = moved.axes;
       for (OpId outer = parentOp(id); outer; outer = parentOp(outer)) {
@@ -609,6 +586,7 @@ class Importer {
   };
   std::vector<Member> groups_;  // of shard_as and shard_like
   int64_t group_ = -1;          // of the string read last
+  std::map<uint32_t, hlo::Sharding> translated_;  // by number: what stood over another mesh
   bool borders_ = false;        // GSPMD's manual regions are in the program
   llvm::SmallVector<int64_t, 4> before_;  // axis sizes that --mesh replaced
 };

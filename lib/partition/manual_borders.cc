@@ -91,7 +91,11 @@ class Former {
   /// Every value that the op and its regions read.
   template <class Fn>
   void reads(OpId id, Fn&& fn) {
-    for (ValueId& v : m_.op(id).operands) fn(v);
+    for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {
+      ValueId v = m_.op(id).operands[i];  // `fn` may make ops
+      fn(v);
+      m_.op(id).operands[i] = v;
+    }
     for (size_t k = 0; k < m_.op(id).regions.size(); ++k) {
       const std::vector<OpId> ops = m_.region(m_.op(id).regions[k]).ops;
       for (OpId inner : ops) reads(inner, fn);

@@ -13,7 +13,8 @@ std::string normalForm(const hlo::Module& m);
 std::string communicationForm(const hlo::Module& m);
 
 /// The same program, not partitioned yet, with its shardings as GSPMD writes them: strings on arguments and results,
-/// calls of @Sharding; no mesh. False where it has what GSPMD does not say so (manual regions, priorities, groups).
+/// calls of @Sharding, borders of manual regions; no mesh. False where it has what GSPMD does not say so (priorities, groups,
+/// axes named as replicated or unreduced, barriers).
 bool respellAsGspmd(hlo::Module& m);
 
 }  // namespace tpu::partition

@@ -36,6 +36,11 @@ int64_t gspmdDevices(llvm::StringRef text);
 /// The elements of a tuple sharding {{...}, {...}}; the string itself where it is none.
 llvm::SmallVector<llvm::StringRef, 4> splitTuple(llvm::StringRef text);
 
+/// The same division of the same devices over another mesh, which may be cut otherwise and order its devices otherwise.
+/// False where no axes of `to` say it; `out` is then of no use.
+bool translateAxes(const Mesh& from, AxesRef axes, const Mesh& to, Axes& out);
+bool translateSharding(const Mesh& from, const hlo::Sharding& sharding, const Mesh& to, hlo::Sharding& out);
+
 /// Axes that step through row-major devices with this stride and count, major to minor; false where the mesh
 /// is cut differently.
 bool axesOfStride(const Mesh& mesh, int64_t stride, int64_t count, Axes& axes);
