@@ -162,12 +162,24 @@ std::vector<char> mentionedByFixed(const Func& func, const RegIndex& index) {
   return out;
 }
 
+/// With every register coloured: physical registers, and spilled vectors inside VMEM.
+llvm::Error finish(Func& func, const RegIndex& index, const Colouring& colouring, int64_t spills_start) {
+  if (func.vmem_spill_end > func.vmem_spill_limit) shareSpillSlots(func, spills_start);
+  if (func.vmem_spill_end > func.vmem_spill_limit)
+    return fail(Code::kVmemFull, "",
+                "kernel " + func.name + " has no VMEM left for spilled vector registers",
+                ExitStatus::kDoesNotFit);
+  apply(func, index, colouring.colour);
+  return llvm::Error::success();
+}
+
 }  // namespace
 
 llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, AllocStats* stats,
                               bool* unfix) {
   *unfix = false;
   Spiller spiller(func, ctx);
+  const int64_t spills_start = func.vmem_spill_end;
   for (int round = 0; round < 64; ++round) {
     const RegIndex index(func);
     Interference graph = interference(func, index);
@@ -178,9 +190,8 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
       if (graph.across_call[r]) forced.push_back(r);
     if (forced.empty()) {
       if (colourInOrder(index, graph, machine, &colouring)) {
-        apply(func, index, colouring.colour);
         stats->rounds = round;
-        return llvm::Error::success();
+        return finish(func, index, colouring, spills_start);
       }
       std::vector<double> cost = graph.cost;
       for (int32_t r = 0; r < index.size(); ++r) {
@@ -191,9 +202,8 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
       colourBySimplifying(index, graph, machine, cost, true, &colouring);
       if (!colouring.spilled.empty()) colourBySimplifying(index, graph, machine, cost, false, &colouring);
       if (colouring.spilled.empty()) {
-        apply(func, index, colouring.colour);
         stats->rounds = round;
-        return llvm::Error::success();
+        return finish(func, index, colouring, spills_start);
       }
       forced = colouring.spilled;
     }
@@ -204,10 +214,6 @@ llvm::Error allocateRegisters(Func& func, Context& ctx, const Machine& machine, 
     std::sort(forced.begin(), forced.end());
     for (int32_t r : forced) ++stats->spilled[classIndex(index.classOf(r))];
     spiller.spill(forced, index);
-    if (func.vmem_spill_end > func.vmem_spill_limit)
-      return fail(Code::kVmemFull, "",
-                  "kernel " + func.name + " has no VMEM left for spilled vector registers",
-                  ExitStatus::kDoesNotFit);
   }
   return fail(Code::kRegistersFull, "", "registers of " + func.name + " cannot be assigned");
 }

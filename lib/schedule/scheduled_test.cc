@@ -587,6 +587,40 @@ TEST(Scheduled, PipeliningHidesTheMatrixUnitsLatency) {
             100 * 140);  // 128 iterations, nearly all without their 160 cycles of latency
 }
 
+// Three times sixteen sums of which each sixteen are live together: the spilled ones share places where VMEM has no
+// room for one each, and are refused where it has none for one sixteen.
+TEST(Scheduled, SpilledVectorsShareVmem) {
+  target::Chip chip = chipOf("tiny");
+  Module m = emptyModule(chip);
+  const int32_t in = addArray(m, "in", Role::kArgument, 8), out = addArray(m, "out", Role::kResult, 8);
+  Kernel k;
+  k.name = "sums";
+  k.params = {{KernelParam::kHbm, "in"}, {KernelParam::kHbm, "out"}};
+  k.blocks = {wholeBlock("in", 0, Direction::kIn, 4096), wholeBlock("out", 1, Direction::kOut, 4096)};
+  CodeBuilder b(k.code);
+  V x = b.v(Opcode::vld, {Addr{b.block(0), 0}});
+  for (int phase = 0; phase < 3; ++phase) {
+    std::vector<V> sums;
+    for (uint32_t i = 0; i < 16; ++i) sums.push_back(b.v(Opcode::vadd_f32, {i ? sums.back() : x, x}));
+    V product = x;
+    for (const V& sum : sums) product = b.v(Opcode::vsub_f32, {sum, product});
+    x = product;
+  }
+  b.emit(Opcode::vst, {Addr{b.block(1), 0}, x});
+  m.kernels.push_back(std::move(k));
+  CodeBuilder d(m.driver);
+  d.call(0, {{true, in, {}}, {true, out, {}}});
+  schedule::Stats stats;
+  EXPECT_EQ(difference(m, chip, true, &stats), "");
+  const int64_t apart = stats.functions[1].vmem_bytes;
+  stats = {};
+  chip.vmem_bytes = apart / 2;
+  EXPECT_EQ(difference(m, chip, true, &stats), "");
+  EXPECT_LE(stats.functions[1].vmem_bytes, apart / 2);
+  chip.vmem_bytes = 5 * 4096;
+  EXPECT_EQ(difference(m, chip, true), "schedule: : kernel sums has no VMEM left for spilled vector registers");
+}
+
 // Two devices swap an array piece by piece from the tile loop of a kernel that works on something else.
 TEST(Scheduled, CompanionsRunBesideTheGrid) {
   const target::Chip chip = chipOf("v5e");

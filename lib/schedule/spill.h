@@ -38,4 +38,8 @@ class Spiller {
   std::vector<Home> homes_;
 };
 
+/// Gives spilled vectors that are never live together one place. `start` is where the places begin; lowers
+/// func.vmem_spill_end. Only before registers are physical.
+void shareSpillSlots(Func& func, int64_t start);
+
 }  // namespace tpu::schedule
