@@ -99,6 +99,27 @@ TEST(Ops, ReduceWithAnyRegion) {
   EXPECT_EQ(valuesOf<int32_t>(r[0]), (std::vector<int32_t>{1, 0}));
 }
 
+// As JAX prints the reducer of a psum over one axis of a mesh whose other axes are left to the compiler.
+TEST(Ops, ShardingsInARegionChangeNothing) {
+  const auto out = run(R"(
+module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func public @main(%x: tensor<2x2xf32>) -> tensor<2xf32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %r = "stablehlo.reduce"(%x, %zero) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      %c = sdy.sharding_constraint %s <@mesh, []> : tensor<f32>
+      stablehlo.return %c : tensor<f32>
+    }) : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    return %r : tensor<2xf32>
+  }
+})",
+                       {f32({2, 2}, {1, 2, 3, 4})});
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(valuesOf<float>(out[0]), (std::vector<float>{4, 6}));
+}
+
 TEST(Ops, ReduceOverSeparatedDims) {
   std::vector<int32_t> values(24);
   for (int i = 0; i < 24; ++i) values[i] = i;

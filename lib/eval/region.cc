@@ -56,8 +56,9 @@ class BatchRun {
     // Scalars to scalars.
     const bool scalars =
         llvm::all_of(inner.op().results, [&](hlo::ValueId v) { return call_.module.typeOf(v).rank() == 0; });
-    if (scalars &&
-        (op == Opcode::reshape || op == Opcode::broadcast_in_dim || op == Opcode::optimization_barrier))
+    if (scalars && (op == Opcode::reshape || op == Opcode::broadcast_in_dim || op == Opcode::optimization_barrier ||
+                    op == Opcode::sdy_sharding_constraint || op == Opcode::sdy_reshard ||
+                    op == Opcode::sdy_propagation_barrier))
       return Tensors(in.begin(), in.end());
     return unsupported(inner, "inside the region of " + call_.name());
   }
