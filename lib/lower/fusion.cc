@@ -360,22 +360,77 @@ llvm::Error Lowering::lowerReduce(hlo::OpId id) {
   spec.combined = *combined;
   auto inputs = clusterInputs(c);
   if (!inputs) return inputs.takeError();
-  auto kernel = kernelFor(spec, "reduce", &emitReduce);
-  if (!kernel) return kernel.takeError();
-  Dims kept = dims;
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (spec.reduced[d]) kept[d] = 1;
-  llvm::SmallVector<int32_t, 2> outs;
-  for (size_t i = 0; i < n; ++i) {
-    const hlo::Type& t = typeOf(op.results[i]);
-    bool same = !t.dims.empty() && sameBytes(t.element, kept, t.dims);
-    int32_t out = same ? resultBuffer(op.results[i], t.dims) : tempBuffer(t.element, kept);
-    outs.push_back(out);
-    inputs->push_back(out);
+  return reduceBuffers(id, std::move(spec), std::move(*inputs), c.slots);
+}
+
+// A combiner that does not commute takes one dimension at a time, the last one first.
+llvm::Error Lowering::reduceBuffers(hlo::OpId id, ReduceSpec spec, std::vector<int32_t> inputs, llvm::ArrayRef<uint32_t> slots) {
+  const hlo::Op& op = m_.op(id);
+  const size_t n = spec.producer.outputs.size();
+  const auto last = [&] {
+    size_t d = spec.reduced.size();
+    while (d > 0 && !(spec.reduced[d - 1] && spec.producer.shape[d - 1] > 1)) --d;
+    return d;
+  };
+  for (bool done = false; !done;) {
+    llvm::SmallVector<bool, 6> left(spec.reduced.size(), false);
+    if (const size_t d = last(); d > 0 && !commutes(spec)) {
+      std::swap(left, spec.reduced);
+      spec.reduced[d - 1] = true;
+      left[d - 1] = false;
+      for (size_t i = 0; i < left.size(); ++i) left[i] &= spec.producer.shape[i] > 1;
+    }
+    auto kernel = kernelFor(spec, "reduce", &emitReduce);
+    if (!kernel) return kernel.takeError();
+    Dims kept(spec.producer.shape.begin(), spec.producer.shape.end());
+    for (size_t d = 0; d < kept.size(); ++d)
+      if (spec.reduced[d]) kept[d] = 1;
+    spec.reduced = left;
+    done = std::none_of(left.begin(), left.end(), [](bool x) { return x; });
+    llvm::SmallVector<int32_t, 2> outs;
+    for (size_t i = 0; i < n; ++i) {
+      const hlo::Type& t = typeOf(op.results[i]);
+      const bool same = done && !t.dims.empty() && sameBytes(t.element, kept, t.dims);
+      outs.push_back(same ? resultBuffer(op.results[i], t.dims) : tempBuffer(t.element, kept));
+    }
+    std::vector<int32_t> buffers = inputs;
+    buffers.insert(buffers.end(), outs.begin(), outs.end());
+    callKernel(*kernel, buffers, slots);
+    if (done) {
+      for (size_t i = 0; i < n; ++i) addForm(op.results[i], outs[i], kept);
+      break;
+    }
+    readPartial(op, kept, outs, spec, inputs);
   }
-  callKernel(*kernel, *inputs, c.slots);
-  for (size_t i = 0; i < n; ++i) addForm(op.results[i], outs[i], kept);
   return llvm::Error::success();
+}
+
+// What is left to reduce reads the values that `outs` hold, and the init values as before.
+void Lowering::readPartial(const hlo::Op& op, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int32_t> outs, ReduceSpec& spec,
+                           std::vector<int32_t>& inputs) {
+  LoopSpec next;
+  next.shape.assign(dims.begin(), dims.end());
+  std::vector<int32_t> buffers(outs.begin(), outs.end());
+  for (size_t i = 0; i < outs.size(); ++i) {
+    InputSpec in;
+    in.type = typeOf(op.results[i]).element;
+    in.dims = next.shape;
+    next.inputs.push_back(in);
+    ExprNode node;
+    node.kind = ExprNode::kInput;
+    node.type = in.type;
+    node.index = static_cast<int>(i);
+    next.nodes.push_back(node);
+    next.outputs.push_back(static_cast<int>(i));
+  }
+  for (int& init : spec.init_inputs) {
+    if (init < 0) continue;
+    next.inputs.push_back(spec.producer.inputs[init]);
+    buffers.push_back(inputs[init]);
+    init = static_cast<int>(next.inputs.size()) - 1;
+  }
+  spec.producer = std::move(next);
+  inputs = std::move(buffers);
 }
 
 }  // namespace tpu::lower

@@ -270,6 +270,29 @@ int shared(const std::string& attribute, const std::string& body) {
   return n;
 }
 
+// One dimension after the other, so that elements meet in their order.
+TEST(Lower, ReductionsThatDoNotCommute) {
+  for (const char* dims : {"0", "1", "2", "0, 1", "0, 2", "1, 2", "0, 1, 2", "0, 3", "0, 2, 3"}) {
+    const std::string text = dims;
+    std::string left;
+    for (int d = 0; d < 4; ++d)
+      if (text.find(static_cast<char>('0' + d)) == std::string::npos) left += std::vector<std::string>{"5x", "9x", "33x", "1x"}[d];
+    const std::string type = left.empty() ? "tensor<i32>" : "tensor<" + left + "i32>";
+    check(R"(func.func public @main(%x: tensor<5x9x33x1xi32>) -> )" + type + R"( {
+      %i = stablehlo.constant dense<0> : tensor<i32>
+      %r = stablehlo.reduce(%x init: %i) across dimensions = [)" + text + R"(] : (tensor<5x9x33x1xi32>, tensor<i32>) -> )" + type + R"(
+        reducer(%a: tensor<i32>, %b: tensor<i32>) {
+          %two = stablehlo.constant dense<2> : tensor<i32>
+          %odd = stablehlo.remainder %b, %two : tensor<i32>
+          %zero = stablehlo.constant dense<0> : tensor<i32>
+          %p = stablehlo.compare NE, %odd, %zero, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          %s = stablehlo.select %p, %b, %a : tensor<i1>, tensor<i32>
+          stablehlo.return %s : tensor<i32>
+        }
+      return %r : )" + type + "\n}");
+  }
+}
+
 TEST(Lower, ResultsTakeTheStorageOfDonatedArguments) {
   const std::string t = "tensor<64x256xf32>", named = "tf.aliasing_output = 0 : i32";
   const std::string sum = "  %r = stablehlo.add %a, %b : " + t;

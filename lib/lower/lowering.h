@@ -139,6 +139,9 @@ class Lowering {
   llvm::Expected<std::vector<int32_t>> clusterInputs(const Cluster& c);
   llvm::Error lowerElementwise(hlo::OpId op);
   llvm::Error lowerReduce(hlo::OpId op);
+  llvm::Error reduceBuffers(hlo::OpId op, ReduceSpec spec, std::vector<int32_t> inputs, llvm::ArrayRef<uint32_t> slots);
+  void readPartial(const hlo::Op& op, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int32_t> outs, ReduceSpec& spec,
+                   std::vector<int32_t>& inputs);
   llvm::Error lowerEmptyReduce(hlo::OpId op);
   llvm::Error lowerConstant(hlo::OpId op);
   llvm::Expected<std::vector<int>> regionExpr(hlo::RegionId region, std::vector<ExprNode>& nodes);

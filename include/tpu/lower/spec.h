@@ -77,6 +77,12 @@ std::string specKey(const TransposeSpec& spec);
 /// Emit the kernel. `name` is used as it stands. Fails with a code where the chip cannot hold the smallest tile.
 llvm::Expected<llo::Kernel> emitLoop(const LoopSpec& spec, const target::Chip& chip, const std::string& name);
 llvm::Expected<llo::Kernel> emitReduce(const ReduceSpec& spec, const target::Chip& chip, const std::string& name);
+/// Whether the combiner is seen to give the same for both orders of its operands. emitReduce takes one that is not with a
+/// single reduced dimension of more than one element, and combines in ascending order.
+bool commutes(const ReduceSpec& spec);
+/// For a combiner that takes all values from one of its sides: which value is the position along the one reduced
+/// dimension, or -1. Then only the side that stands first must be the left operand.
+int positionValue(const ReduceSpec& spec);
 llvm::Expected<llo::Kernel> emitDot(const DotSpec& spec, const target::Chip& chip, const std::string& name);
 llvm::Expected<llo::Kernel> emitTranspose(const TransposeSpec& spec, const target::Chip& chip, const std::string& name);
 

@@ -3,8 +3,12 @@
 //
 // An accumulator register collects along every reduced axis: where columns are reduced all column tiles of a row fall
 // into one register, where rows are reduced all row tiles of a column do. Between grid steps accumulators stand in scratch.
+// A combiner that does not commute (a composition, argmax where elements are NaN) sees its elements in their order: each
+// register is folded before it meets the accumulator, and only one axis is reduced. Where the elements carry their position,
+// it is enough to look at it in the last folds: until then an accumulator's elements meet in their order anyway.
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <optional>
 
 #include "kernel_body.h"
@@ -62,6 +66,7 @@ class Reducer {
   int accOf(int j) const;
   void body();
   Values combine(const Values& a, const Values& b);
+  Values combineApart(const Values& a, const Values& b);
   Values identities();
   Val init(size_t v);
   bool constantInit(size_t v) const;
@@ -70,6 +75,8 @@ class Reducer {
   void finish(std::vector<Values>& acc, const UnitAt& at);
   Values foldLanes(Values x);
   Values foldSublanes(Values x, int from, int to);
+  Values foldRegister(Values x);
+  Values foldInOrder(Values x);
   template <class F>
   Values moveBy(const Values& x, F move);
   void storeRows(size_t v, const TiledArray& out, Spot spot, llvm::ArrayRef<V> acc);
@@ -90,6 +97,8 @@ class Reducer {
   size_t first_output_ = 0;           // arrays of results in space_.arrays
   bool rows_reduced_ = false, cols_reduced_ = false;
   bool wide_ = false;
+  bool ordered_ = false;
+  int position_ = -1;                 // the value that holds positions, where these decide
   std::vector<ExprNode> combiner_;
   Vec* e_ = nullptr;
   KernelBody* body_ = nullptr;
@@ -121,6 +130,10 @@ llvm::Error Reducer::plan() {
   space_.axes[space_.colAxis()].reduced &= space_.cols > 1;
   rows_reduced_ = space_.axes[space_.rowAxis()].reduced;
   cols_reduced_ = space_.axes[space_.colAxis()].reduced;
+  const bool any_order = commutes(spec_);
+  if (!any_order) position_ = positionValue(spec_);
+  ordered_ = !any_order && position_ < 0;
+  assert(any_order || std::count_if(space_.axes.begin(), space_.axes.end(), [](const Axis& a) { return a.reduced; }) <= 1);
   addOutputs();
   unroll_ = unrollFor(spec_.producer, chip_, space_.registers());
   // Accumulators in scratch: at most a block of results in 32-bit registers per value, bounded by a share of VMEM.
@@ -169,6 +182,19 @@ Values Reducer::combine(const Values& a, const Values& b) {
   return Values(out.begin(), out.end());
 }
 
+// Of elements that stand in any order.
+Values Reducer::combineApart(const Values& a, const Values& b) {
+  if (position_ < 0) return combine(a, b);
+  const M swap = e_->compare(Opcode::vcmp_lt_s32, asVector(*e_, b[position_]), asVector(*e_, a[position_]));
+  Values left, right;
+  for (size_t v = 0; v < values(); ++v) {
+    const V x = asVector(*e_, a[v]), y = asVector(*e_, b[v]);
+    left.push_back(Val::of(e_->select(swap, y, x)));
+    right.push_back(Val::of(e_->select(swap, x, y)));
+  }
+  return combine(left, right);
+}
+
 Values Reducer::identities() {
   Values out;
   for (size_t v = 0; v < values(); ++v) {
@@ -207,7 +233,7 @@ void Reducer::foldGroup(std::vector<Values>& acc, llvm::ArrayRef<UnitAt> units) 
         for (size_t v = 0; v < values(); ++v)
           value[v] = Val::of(e_->select(*valid, asVector(*e_, value[v]), asVector(*e_, none[v])));
       }
-      fresh[accOf(j)].push_back(value);
+      fresh[accOf(j)].push_back(ordered_ ? foldInOrder(std::move(value)) : std::move(value));
     }
   }
   for (size_t r = 0; r < acc.size(); ++r) {
@@ -243,14 +269,30 @@ Values Reducer::foldLanes(Values x) {
     if (n.op == hlo::Opcode::minimum) return {Val::of(e_->xlu(Opcode::vmin_xlane_f32, v))};
   }
   for (int shift = 64; shift >= 1; shift /= 2)
-    x = combine(x, moveBy(x, [&](V v) { return e_->xlu(Opcode::vrot_lane, v, shift); }));
+    x = combineApart(x, moveBy(x, [&](V v) { return e_->xlu(Opcode::vrot_lane, v, shift); }));
   return x;
 }
 
 // Folds sublanes that are a power of two apart, `from` down to (and including) `to`.
 Values Reducer::foldSublanes(Values x, int from, int to) {
   for (int shift = from; shift >= to; shift /= 2)
-    x = combine(x, moveBy(x, [&](V v) { return e_->withImm(Opcode::vrot_sublane, v, shift); }));
+    x = combineApart(x, moveBy(x, [&](V v) { return e_->withImm(Opcode::vrot_sublane, v, shift); }));
+  return x;
+}
+
+// Folds a register along the reduced axis, neighbours first. The result stands where finish() leaves the one of a
+// combiner that commutes: in lane 0 and the first group of sublanes, or in the last sublane of each group of rows.
+Values Reducer::foldInOrder(Values x) {
+  const int word_rows = space_.word_tile_rows;
+  if (cols_reduced_) {
+    for (int shift = 1; shift < kLanes && shift < space_.cols; shift *= 2)
+      x = combine(x, moveBy(x, [&](V v) { return e_->xlu(Opcode::vrot_lane, v, kLanes - shift); }));
+    for (int shift = word_rows; shift < 8; shift *= 2)
+      x = combine(x, moveBy(x, [&](V v) { return e_->withImm(Opcode::vrot_sublane, v, 8 - shift); }));
+  }
+  if (rows_reduced_)
+    for (int shift = 1; shift < word_rows; shift *= 2)
+      x = combine(moveBy(x, [&](V v) { return e_->withImm(Opcode::vrot_sublane, v, shift); }), x);
   return x;
 }
 
@@ -280,16 +322,21 @@ void Reducer::storeRow(size_t v, const TiledArray& out, Spot spot, llvm::ArrayRe
   }
 }
 
-void Reducer::finish(std::vector<Values>& acc, const UnitAt& at) {
+Values Reducer::foldRegister(Values x) {
   const int word_rows = space_.word_tile_rows;
+  if (cols_reduced_) x = foldLanes(x);
+  if (word_rows == 8) return rows_reduced_ ? foldSublanes(x, 4, 1) : x;
+  // Groups of rows of different column tiles, then the rows of each group.
+  if (cols_reduced_) x = foldSublanes(x, 4, word_rows);
+  return rows_reduced_ ? foldSublanes(x, word_rows / 2, 1) : x;
+}
+
+void Reducer::finish(std::vector<Values>& acc, const UnitAt& at) {
   for (Values& x : acc) {
-    if (cols_reduced_) x = foldLanes(x);
-    if (word_rows == 8) {
-      if (rows_reduced_) x = foldSublanes(x, 4, 1);
+    if (ordered_) {
+      if (cols_reduced_) x = moveBy(x, [&](V v) { return e_->xlu(Opcode::vbcast_lane, v, 0); });
     } else {
-      // Groups of rows of different column tiles, then the rows of each group.
-      if (cols_reduced_) x = foldSublanes(x, 4, word_rows);
-      if (rows_reduced_) x = foldSublanes(x, word_rows / 2, 1);
+      x = foldRegister(std::move(x));
     }
     if (initCounts()) {
       Values start;
