@@ -165,6 +165,29 @@ TEST(MatrixUnit, AccumulatorsAddAndBecomeZero) {
   mustRun(programOf("v7x:1x1x1", text), {}, {.strict = true});
 }
 
+// A pop between the lane panels of a row set takes older results; the set goes on where it was.
+TEST(MatrixUnit, PopsBetweenTheLanePanelsOfRows) {
+  std::string weights = "vimm v1, 0x3f800000\nvimm v4, 0x40000000\n";
+  for (int n = 0; n < 32; ++n)
+    for (int panel = 0; panel < 2; ++panel)
+      weights += "vmatpush.f32 mxu0, v1, 0, " + std::to_string(n) + ", " + std::to_string(panel) + "\n";
+  weights += "vlatch mxu0, 0\n";
+  // 256 ones, then 128 twos and 128 ones.
+  const std::string check =
+      "vtos v2\nspop s1\nvtos v3\nspop s2\n"
+      "scmp.ne p0, s1, 0x43800000\n@p0 trap 1\nscmp.ne p0, s2, 0x43c00000\n@p0 trap 2\nhalt\n";
+  mustRun(programOf("v7x:1x1x1", weights +
+                                     "vmatmul.acc.f32 mxu0, v1, 0, 4\nvmatmul.acc.f32 mxu0, v1, 1, 4\n"
+                                     "vmatmul.acc.f32 mxu0, v4, 0, 8\nvpop.mrb v2, mxu0, 4\n"
+                                     "vmatmul.acc.f32 mxu0, v1, 1, 8\nvpop.mrb v3, mxu0, 8\n" + check),
+          {}, {.strict = true});
+  mustRun(programOf("v6e:1x1", weights +
+                                   "vmatmul.f32 mxu0, v1, 0\nvmatmul.f32 mxu0, v1, 1\nvmatmul.f32 mxu0, v4, 0\n"
+                                   "vpop.mrf v2, mxu0\nvpop.mrf v2, mxu0\n"
+                                   "vmatmul.f32 mxu0, v1, 1\nvpop.mrf v3, mxu0\nvpop.mrf v3, mxu0\n" + check),
+          {}, {.strict = true});
+}
+
 // A pop that needs results of older rows computes them; results and latching come in any mixture.
 TEST(MatrixUnit, WeightsChangeWhileResultsWait) {
   std::string text = "vimm v1, 0x3f800000\nvimm v4, 0x40000000\n";

@@ -153,6 +153,16 @@ void toAccumulators(Mxu& m, int unit, bool strict) {
   m.targets.clear();
 }
 
+// What remains when the complete row sets are done: the lane panels of the one that has only begun.
+void keepBegunRows(Mxu& m) {
+  const int first = static_cast<int>(m.given.size()) - m.panels_given;
+  for (int i = 0; i < m.panels_given; ++i) copyRegister(m.lhs[i].w, m.lhs[first + i].w);
+  m.given.erase(m.given.begin(), m.given.begin() + first);
+  if (m.panels_given && !m.undefined_rows.empty())
+    m.undefined_rows.erase(m.undefined_rows.begin(), m.undefined_rows.begin() + m.rows);
+  m.rows = 0;
+}
+
 template <bool kStrict>
 void multiply(Core& c, int unit) {
   Mxu& m = c.mxu[unit];
@@ -162,8 +172,7 @@ void multiply(Core& c, int unit) {
   } else {
     toAccumulators(m, unit, kStrict);
   }
-  m.rows = 0;
-  m.given.clear();
+  keepBegunRows(m);
 }
 
 template <bool kStrict>
