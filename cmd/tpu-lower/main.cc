@@ -50,7 +50,7 @@ llvm::Error run(Tool& tool) {
   if (!*finished) return llvm::Error::success();
   if (tool.has("kernel-report")) lower::reportKernels(state.llo, llvm::errs(), tool.report());
   if (tool.has("lint")) lower::reportPadding(state.llo, llvm::errs(), tool.report());
-  tool.summary() << lower::summary(state);
+  tool.summary() << lower::summary(state, tool.report());
   return llvm::Error::success();
 }
 

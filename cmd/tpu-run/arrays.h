@@ -1,12 +1,11 @@
 // Arrays named on the command line: which input or result, which file or literal.
 #pragma once
 #include "program.h"
+#include "tpu/support/port_name.h"
 
 namespace tpu::run {
 
-/// "params['layers'][0]['w1']" -> "params.layers.0.w1".
-std::string plainName(llvm::StringRef name);
-/// A position, a name, or a name in the plain spelling. `role` is "input" or "result".
+/// The port that tpu::findPort finds, or an error. `role` is "input" or "result".
 llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key, llvm::StringRef role);
 /// "input 0 'x'".
 std::string portText(llvm::StringRef role, size_t index, const Port& port);

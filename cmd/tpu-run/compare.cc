@@ -85,7 +85,7 @@ llvm::Error compareAll(Tool& tool, const Program& program, llvm::StringRef preci
 
 std::string portsText(llvm::ArrayRef<Port> ports) {
   std::string text;
-  for (const Port& p : ports) text += (text.empty() ? "" : ", ") + describe(p.element, p.dims);
+  for (const Port& p : ports) text += (text.empty() ? "" : ", ") + typeText(p.element, p.dims);
   return "(" + text + ")";
 }
 
@@ -105,11 +105,11 @@ llvm::Expected<std::vector<Expected>> readRecorded(Tool& tool, llvm::StringRef p
     const Port& port = signature.results[i];
     for (FileArray& a : *arrays) {
       const bool alone = arrays->size() == 1 && signature.results.size() == 1;
-      if (!alone && plainName(a.name) != plainName(port.name) && a.name != std::to_string(i)) continue;
+      if (!alone && !sameName(a.name, port.name) && a.name != std::to_string(i)) continue;
       if (llvm::ArrayRef<int64_t>(a.dims) != llvm::ArrayRef<int64_t>(port.dims))
         return fail(Code::kEvalWrongInputs, path.str(),
                     portText("result", i, port) + ": the file holds " + describe(a) + ", the program gives " +
-                        describe(port.element, port.dims));
+                        typeText(port.element, port.dims));
       auto tensor = toTensor(std::move(a), port.element, false, portText("result", i, port));
       if (!tensor) return tensor.takeError();
       out.push_back({i, std::move(*tensor)});

@@ -20,14 +20,14 @@ bool sameDims(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> program) {
 
 llvm::Expected<HostTensor> checked(HostTensor tensor, const Port& port, const std::string& what) {
   if (tensor.element == port.element && sameDims(tensor.dims, port.dims)) return tensor;
-  return wrong(what + " is given as " + describe(tensor.element, tensor.dims) + ", the program has " +
-               describe(port.element, port.dims));
+  return wrong(what + " is given as " + typeText(tensor.element, tensor.dims) + ", the program has " +
+               typeText(port.element, port.dims));
 }
 
 llvm::Expected<HostTensor> fromFile(FileArray array, const Port& port, bool bits, const std::string& what) {
   if (!sameDims(array.dims, port.dims))
     return wrong(what + ": the file holds " + describe(array) + ", the program has " +
-                 describe(port.element, port.dims));
+                 typeText(port.element, port.dims));
   return toTensor(std::move(array), port.element, bits, what);
 }
 
@@ -53,7 +53,7 @@ llvm::Error readRaw(Tool& tool, llvm::StringRef file, HostTensor& into) {
   tool.dependsOn(file);
   if (in->bytes.size() != into.bytes.size())
     return fail(Code::kBadArray, in->name,
-                describe(into.element, into.dims) + " takes " + llvm::Twine(into.bytes.size()) +
+                typeText(into.element, into.dims) + " takes " + llvm::Twine(into.bytes.size()) +
                     " bytes, the file has " + llvm::Twine(in->bytes.size()));
   std::copy(in->bytes.begin(), in->bytes.end(), into.bytes.begin());
   return llvm::Error::success();
@@ -112,7 +112,7 @@ llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s,
     if (given[i]) continue;
     complete = false;
     for (FileArray& a : *arrays) {
-      if (plainName(a.name) != plainName(s.args[i].name) && a.name != std::to_string(i)) continue;
+      if (!sameName(a.name, s.args[i].name) && a.name != std::to_string(i)) continue;
       auto tensor = fromFile(std::move(a), s.args[i], false, portText("input", i, s.args[i]));
       if (!tensor) return tensor.takeError();
       given[i] = std::move(*tensor);
@@ -130,32 +130,18 @@ llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s,
 
 }  // namespace
 
-std::string plainName(llvm::StringRef name) {
-  std::string out;
-  for (char c : name) {
-    if (c == '[') {
-      if (!out.empty()) out += '.';
-    } else if (c != ']' && c != '\'' && c != '"') {
-      out += c;
-    }
-  }
-  return out;
-}
-
 std::string portText(llvm::StringRef role, size_t index, const Port& port) {
   std::string text = role.str() + " " + std::to_string(index);
   return port.name.empty() ? text : text + " '" + port.name + "'";
 }
 
 llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key, llvm::StringRef role) {
-  size_t position;
-  if (!key.getAsInteger(10, position)) {
-    if (position < ports.size()) return position;
+  std::vector<llvm::StringRef> names;
+  for (const Port& p : ports) names.push_back(p.name);
+  if (const auto index = tpu::findPort(names, key)) return *index;
+  if (key.find_first_not_of("0123456789") == llvm::StringRef::npos)
     return wrong("there is no " + role + " " + key + ": the program has " + llvm::Twine(ports.size()) +
                  ", counted from 0");
-  }
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (ports[i].name == key || plainName(ports[i].name) == plainName(key)) return i;
   return wrong("there is no " + role + " '" + key + "'; the program has " + nameList(plainNames(ports)));
 }
 
@@ -197,7 +183,7 @@ llvm::Expected<std::vector<HostTensor>> gatherInputs(Tool& tool, const Signature
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i])
       return wrong(portText("input", i, s.args[i]) + " of type " +
-                   describe(s.args[i].element, s.args[i].dims) + " is not given; the program takes " +
+                   typeText(s.args[i].element, s.args[i].dims) + " is not given; the program takes " +
                    llvm::Twine(s.args.size()) + " inputs (--input=" + llvm::Twine(i) +
                    "=@FILE, or --inputs=seed:7 to draw them)");
     out.push_back(std::move(*given[i]));

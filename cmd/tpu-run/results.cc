@@ -61,7 +61,7 @@ llvm::Error deliver(Tool& tool, const Program& program, llvm::ArrayRef<HostTenso
         os << '\n';
         continue;
       }
-      os << portText("result", i, s.results[i]) << ' ' << describe(results[i].element, results[i].dims)
+      os << portText("result", i, s.results[i]) << ' ' << typeText(results[i].element, results[i].dims)
          << " = ";
       eval::printTensor(os, results[i]);
       os << '\n';

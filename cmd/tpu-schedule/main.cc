@@ -64,7 +64,7 @@ llvm::Error run(Tool& tool) {
   if (!finished) return finished.takeError();
   if (tool.get("memory") == "peak") schedule::reportPeak(state, llvm::errs(), tool.report());
   if (tool.has("estimate")) schedule::reportFunctions(state, llvm::errs(), tool.report());
-  if (*finished) tool.summary() << schedule::summary(state);
+  if (*finished) tool.summary() << schedule::summary(state, tool.report());
   if (tool.get("emit") == "text") {
     hooks.printText(tool.os());
     return llvm::Error::success();

@@ -61,9 +61,7 @@ class Printer {
   }
 
   void port(const char* directive, const isa::SignaturePort& port) {
-    os_ << directive << " " << quoted(port.name) << ", " << elementTypeName(port.element) << "[";
-    llvm::interleave(port.global_dims, os_, ",");
-    os_ << "], " << isa::spaceName(port.space) << ":" << port.address;
+    os_ << directive << " " << quoted(port.name) << ", " << typeText(port.element, port.global_dims) << ", " << isa::spaceName(port.space) << ":" << port.address;
     if (!port.shards.empty()) shards(port);
     const isa::Layout usual = isa::defaultLayout(port.element, port.local_dims);
     if (port.layout.dense)

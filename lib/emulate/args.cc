@@ -14,12 +14,6 @@ namespace {
 using isa::SignaturePort;
 using Index = llvm::SmallVector<int64_t, 6>;
 
-std::string shapeText(ElementType type, llvm::ArrayRef<int64_t> dims) {
-  std::string text = elementTypeName(type).str() + "[";
-  for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);
-  return text + "]";
-}
-
 // pred stands in memory as bytes 0 and 1, as it does on the host.
 ElementType storedType(ElementType type) { return type == ElementType::kPred ? ElementType::kU8 : type; }
 
@@ -153,8 +147,8 @@ llvm::Error checkArguments(const isa::Program& program, llvm::ArrayRef<HostTenso
       continue;
     return fail(Code::kEmuBadArguments, port.loc,
                 "argument " + llvm::Twine(i) + " '" + port.name +
-                    "': " + shapeText(args[i].element, args[i].dims) + " given, the program takes " +
-                    shapeText(port.element, port.global_dims));
+                    "': " + typeText(args[i].element, args[i].dims) + " given, the program takes " +
+                    typeText(port.element, port.global_dims));
   }
   return llvm::Error::success();
 }

@@ -101,13 +101,6 @@ const hlo::Type& resultType(const hlo::Module& module, size_t index) {
   return module.type(entry.result_types[index]);
 }
 
-std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims) {
-  std::string text = elementTypeName(element).str() + "[";
-  for (size_t d = 0; d < dims.size(); ++d)
-    text += (d ? "," : "") + (dims[d] == hlo::kDynamicDim ? std::string("?") : std::to_string(dims[d]));
-  return text + "]";
-}
-
 llvm::Expected<std::vector<HostTensor>> evaluate(const hlo::Module& module, std::vector<HostTensor> inputs,
                                                  DiagnosticSink* sink, const RunOptions& options) {
   if (llvm::Error e = checkInputs(module, inputs)) return e;

@@ -205,9 +205,7 @@ void printTensor(llvm::raw_ostream& os, const HostTensor& tensor) {
 }
 
 std::string tensorSummary(const HostTensor& t) {
-  std::string text = elementTypeName(t.element).str() + "[";
-  for (size_t d = 0; d < t.dims.size(); ++d) text += (d ? "," : "") + std::to_string(t.dims[d]);
-  text += "]";
+  std::string text = typeText(t.element, t.dims);
   const int64_t n = t.numElements();
   if (n == 0) return text + " empty";
   if (isComplex(t.element)) {

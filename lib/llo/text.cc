@@ -24,9 +24,7 @@ class Printer {
   void buffer(size_t i) {
     constexpr const char* kRoles[] = {"", " argument", " result", " constant"};
     const Buffer& b = m_.buffers[i];
-    os_ << "buffer " << i << " " << b.name << " " << elementTypeName(b.element) << "[";
-    for (size_t d = 0; d < b.dims.size(); ++d) os_ << (d ? "," : "") << b.dims[d];
-    os_ << "] " << isa::spaceName(b.space) << kRoles[static_cast<int>(b.role)] << " " << b.bytes << " B";
+    os_ << "buffer " << i << " " << b.name << " " << typeText(b.element, b.dims) << " " << isa::spaceName(b.space) << kRoles[static_cast<int>(b.role)] << " " << b.bytes << " B";
     if (b.alias >= 0) os_ << " in " << b.alias;
     os_ << "\n";
   }
@@ -34,14 +32,10 @@ class Printer {
   void kernel(const Kernel& k) {
     os_ << "kernel " << k.name << "(";
     for (size_t i = 0; i < k.params.size(); ++i) os_ << (i ? ", " : "") << k.params[i].name;
-    os_ << ") grid [";
-    for (size_t i = 0; i < k.grid.size(); ++i) os_ << (i ? "," : "") << k.grid[i];
-    os_ << "]\n";
+    os_ << ") grid " << dimsText(k.grid) << "\n";
     for (const PipelineBlock& b : k.blocks) {
       os_ << "  " << (b.direction == Direction::kIn ? "in  " : "out ") << b.name << " " << b.bytes
-          << " B step [";
-      for (size_t i = 0; i < b.step.size(); ++i) os_ << (i ? "," : "") << b.step[i];
-      os_ << "]\n";
+          << " B step " << dimsText(b.step) << "\n";
     }
     for (int64_t s : k.scratch) os_ << "  scratch " << s << " B\n";
     body(k.code);

@@ -12,7 +12,7 @@ namespace {
 
 struct Counts {
   std::vector<int64_t> calls;
-  int64_t dmas = 0, remote = 0;
+  uint64_t dmas = 0, remote = 0;
 };
 
 void count(const llo::Block& block, const llo::Code& code, Counts& c) {
@@ -28,12 +28,6 @@ Counts countDriver(const llo::Module& m) {
   c.calls.assign(m.kernels.size(), 0);
   count(m.driver.body, m.driver, c);
   return c;
-}
-
-std::string dimsText(llvm::ArrayRef<int64_t> dims) {
-  std::string out = "[";
-  for (size_t i = 0; i < dims.size(); ++i) out += (i ? "," : "") + std::to_string(dims[i]);
-  return out + "]";
 }
 
 // A dimension moved to the front, so that no small one stands in the tile.
@@ -62,7 +56,7 @@ void reportKernels(const llo::Module& m, llvm::raw_ostream& os, Report* report) 
     int64_t blocks = 0, scratch = 0;
     for (const llo::PipelineBlock& b : kernel.blocks) blocks += b.bytes;
     for (int64_t s : kernel.scratch) scratch += s;
-    os << kernel.name << ": called " << c.calls[k] << " times, grid " << dimsText(kernel.grid) << ", blocks " << formatBinaryBytes(blocks) << " a slot, scratch "
+    os << kernel.name << ": " << plural(static_cast<uint64_t>(c.calls[k]), "call") << ", grid " << dimsText(kernel.grid) << ", blocks " << formatBinaryBytes(blocks) << " a slot, scratch "
        << formatBinaryBytes(scratch) << ", VMEM budget " << formatBinaryBytes(kernel.vmem_budget) << "\n";
     if (!report) continue;
     JsonWriter& w = report->begin("kernel");
@@ -78,7 +72,7 @@ void reportPadding(const llo::Module& m, llvm::raw_ostream& os, Report* report) 
   llvm::stable_sort(wasteful, [](const llo::Buffer* a, const llo::Buffer* b) { return a->bytes - a->real_bytes > b->bytes - b->real_bytes; });
   for (const llo::Buffer* b : wasteful) {
     std::string help = advice(b->dims, b->element);
-    os << m.locs[b->loc] << (m.locs[b->loc].empty() ? "" : ": ") << elementTypeName(b->element) << dimsText(b->dims) << (b->name.empty() ? "" : " '" + b->name + "'") << " takes "
+    os << m.locs[b->loc] << (m.locs[b->loc].empty() ? "" : ": ") << typeText(b->element, b->dims) << (b->name.empty() ? "" : " '" + b->name + "'") << " takes "
        << formatBinaryBytes(b->bytes) << " for " << formatBinaryBytes(b->real_bytes) << ", " << llvm::formatv("{0:f1}", static_cast<double>(b->bytes) / b->real_bytes).str()
        << " x (tile " << b->layout.tile_rows << "x128)" << (help.empty() ? "" : "; " + help) << "\n";
     if (!report) continue;
@@ -88,16 +82,28 @@ void reportPadding(const llo::Module& m, llvm::raw_ostream& os, Report* report) 
   }
 }
 
-std::string summary(const State& state) {
+std::string summary(const State& state, Report* report) {
   const llo::Module& m = state.llo;
-  Counts c = countDriver(m);
-  int64_t calls = 0, temp = 0;
+  const Counts c = countDriver(m);
+  const uint64_t kernels = m.kernels.size();
+  uint64_t calls = 0, temporaries = 0;
   for (int64_t n : c.calls) calls += n;
   for (const llo::Buffer& b : m.buffers)
-    if (b.role == llo::Role::kTemp && b.space == isa::Space::kHbm) temp += b.bytes;
-  std::string text = std::to_string(m.kernels.size()) + " kernels in " + std::to_string(calls) + " calls, " + std::to_string(c.dmas) + " copies, " +
-                     std::to_string(c.remote) + " sends; " + formatBinaryBytes(temp) + " of temporaries before sharing\n";
-  if (state.target->chip.coresPerDevice() > 1) text += "one of the " + std::to_string(state.target->chip.coresPerDevice()) + " cores of each device is used\n";
+    if (b.role == llo::Role::kTemp && b.space == isa::Space::kHbm) temporaries += b.bytes;
+  if (report) {
+    report->begin("summary")
+        .field("kernels", kernels)
+        .field("calls", calls)
+        .field("copies", c.dmas)
+        .field("sends", c.remote)
+        .field("temporary_bytes", temporaries);
+    report->end();
+  }
+  std::string text = plural(kernels, "kernel") + " in " + plural(calls, "call") + ", " + (c.dmas == 1 ? "1 copy" : plural(c.dmas, "copie")) +
+                     ", " + plural(c.remote, "send") + "; " + formatBinaryBytes(temporaries) +
+                     " of temporaries before sharing\n";
+  if (const int64_t cores = state.target->chip.coresPerDevice(); cores > 1)
+    text += "one of the " + std::to_string(cores) + " cores of each device is used\n";
   return text;
 }
 

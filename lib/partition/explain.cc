@@ -5,6 +5,7 @@
 #include "context.h"
 #include "tpu/hlo/infer.h"
 #include "tpu/sharding/text.h"
+#include "tpu/support/port_name.h"
 
 namespace tpu::partition {
 
@@ -26,7 +27,7 @@ class Names {
     const hlo::Func& entry = m_.func(m_.entry);
     const auto& args = m_.region(entry.body).args;
     for (size_t i = 0; i < args.size() && i < entry.arg_ports.size(); ++i) {
-      if (m_.string(entry.arg_ports[i].name) == text) out.push_back(args[i]);
+      if (sameName(m_.string(entry.arg_ports[i].name), text)) out.push_back(args[i]);
     }
     for (const auto& [slot, name] : names_) {
       hlo::ValueId v(slot);
@@ -121,7 +122,11 @@ llvm::Error explainValue(const hlo::Module& m, Context& ctx) {
   Names names(m);
   std::vector<hlo::ValueId> found = names.find(ctx.explain);
   if (found.empty())
-    return fail(Code::kUnknownValue, "", "--explain=" + ctx.explain + ": the program has no such value", ExitStatus::kUsage);
+    return fail(Code::kUnknownValue, "",
+                "--explain=" + ctx.explain +
+                    ": the program has no such value; name an argument, a line such as model.py:12, or %17 as "
+                    "--stop-after=propagate --emit=text prints it",
+                ExitStatus::kUsage);
   for (hlo::ValueId v : found) ctx.explanation += Chain(m, ctx, names).of(v);
   ctx.explain_value = found.front();
   return llvm::Error::success();

@@ -12,6 +12,8 @@
 #include "tpu/sharding/gspmd.h"
 #include "tpu/sharding/rules.h"
 #include "tpu/sharding/text.h"
+#include "tpu/support/nearest.h"
+#include "tpu/support/port_name.h"
 
 namespace tpu::partition {
 
@@ -312,23 +314,20 @@ class Importer {
   llvm::Error overrides() {
     hlo::Func& entry = m_.funcs[m_.entry.v];
     for (const auto& [name, text] : options_.shardings) {
-      size_t at = entry.arg_ports.size();
-      if (llvm::StringRef(name).getAsInteger(10, at)) {
-        at = entry.arg_ports.size();
-        for (size_t i = 0; i < entry.arg_ports.size(); ++i) {
-          if (m_.string(entry.arg_ports[i].name) == name) at = i;
-        }
-      }
-      if (at >= entry.arg_ports.size()) {
+      std::vector<llvm::StringRef> names;
+      for (const hlo::Port& p : entry.arg_ports) names.push_back(m_.string(p.name));
+      const std::optional<size_t> at = findPort(names, name);
+      if (!at) {
+        llvm::erase_if(names, [](llvm::StringRef known) { return known.empty(); });
         return fail(Code::kBadOverride, "",
                     "--sharding " + name + ": the program has no such argument (it has " +
-                        llvm::Twine(entry.arg_ports.size()) + ")",
+                        llvm::Twine(entry.arg_ports.size()) + ")" + suggestName(name, names),
                     ExitStatus::kUsage);
       }
-      int64_t rank = m_.typeOf(m_.region(entry.body).args[at]).rank();
+      int64_t rank = m_.typeOf(m_.region(entry.body).args[*at]).rank();
       auto s = sharding::parse(m_, ctx_.mesh, text, rank, "");
-      if (!s) return s.takeError();
-      entry.arg_ports[at].sharding = m_.internSharding(*s);
+      if (!s) return prefixed("--sharding " + name + ": ", s.takeError());
+      entry.arg_ports[*at].sharding = m_.internSharding(*s);
     }
     return llvm::Error::success();
   }

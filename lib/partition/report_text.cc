@@ -158,8 +158,10 @@ std::string summaryText(const hlo::Module& m, const PartitionReport& r, const ta
   }
   std::string out = plural(r.devices, "device");
   if (!mesh.empty()) out += ": " + mesh;
-  out += " on " + target.text + "; " + plural(r.arguments, "argument") + ", " + plural(r.results, "result") +
-         "\n";
+  if (!target.text.empty()) out += " on " + target.text;
+  out += "; " + plural(r.arguments, "argument") + ", " + plural(r.results, "result");
+  if (m.stage != hlo::Stage::kSpmd) return out + "; not partitioned yet\n";
+  out += "\n";
   if (r.devices > 1 || !r.records.empty()) {
     out += plural(r.records.size(), "collective") + ", " + formatBytes(r.wire_bytes) +
            " per device and step over the wires";

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tpu/schedule/schedule.h"
+#include "tpu/schedule/report.h"
 #include "tpu/support/units.h"
 
 namespace tpu::schedule {
@@ -27,7 +27,7 @@ llvm::Error tooLarge(const Context& ctx, int64_t needed, int64_t limit) {
     note.severity = Severity::kNote;
     note.code = Code::kHbmFull;
     note.loc = ctx.locOf(b.loc);
-    note.text = b.name + " takes " + formatBinaryBytes(peak.buffers[k].bytes) + " (" +
+    note.text = bufferText(b) + " takes " + formatBinaryBytes(peak.buffers[k].bytes) + " (" +
                 formatBinaryBytes(b.real_bytes) + " without padding)";
     d.notes.push_back(std::move(note));
   }

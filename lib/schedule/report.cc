@@ -35,9 +35,8 @@ void reportPeak(const State& state, llvm::raw_ostream& os, Report* report) {
   for (const PeakBuffer& p : peak.buffers) {
     const llo::Buffer& b = state.module.buffers[p.buffer];
     const std::string loc = b.loc < state.module.locs.size() ? state.module.locs[b.loc] : "";
-    os << "  " << formatBinaryBytes(p.bytes) << "  " << b.name << "  " << elementTypeName(b.element) << "[";
-    for (size_t d = 0; d < b.dims.size(); ++d) os << (d ? "," : "") << b.dims[d];
-    os << "]";
+    os << "  " << formatBinaryBytes(p.bytes) << "  " << bufferText(b);
+    if (!b.name.empty()) os << "  " << typeText(b.element, b.dims);
     if (p.real_bytes < p.bytes) os << "  (" << formatBinaryBytes(p.real_bytes) << " without padding)";
     if (!loc.empty()) os << "  " << loc;
     os << "\n";
@@ -75,7 +74,12 @@ void reportFunctions(const State& state, llvm::raw_ostream& os, Report* report) 
   }
 }
 
-std::string summary(const State& state) {
+std::string bufferText(const llo::Buffer& buffer) {
+  if (!buffer.name.empty()) return buffer.name;
+  return "a temporary " + typeText(buffer.element, buffer.dims);
+}
+
+std::string summary(const State& state, Report* report) {
   int pipelined = 0, loops = 0;
   int64_t bundles = 0;
   int spills = 0;
@@ -85,14 +89,26 @@ std::string summary(const State& state) {
     bundles += f.bundles;
     spills += f.spilled[1];
   }
-  std::string text = plural(state.stats.functions.size() - 1, "kernel") + ", " + plural(bundles, "bundle") +
-                     "; " + std::to_string(pipelined) + " of " + plural(loops, "inner loop") +
-                     " software-pipelined";
+  const uint64_t kernels = state.stats.functions.size() - 1;  // without the driver
+  const isa::Program& p = state.program;
+  if (report) {
+    report->begin("summary")
+        .field("kernels", kernels)
+        .field("bundles", bundles)
+        .field("loops", loops)
+        .field("loops_pipelined", pipelined)
+        .field("spilled_vectors", spills)
+        .field("hbm_bytes", p.hbm_bytes)
+        .field("vmem_bytes", p.vmem_bytes)
+        .field("smem_bytes", p.smem_bytes);
+    report->end();
+  }
+  std::string text = plural(kernels, "kernel") + ", " + plural(bundles, "bundle") + "; " +
+                     std::to_string(pipelined) + " of " + plural(loops, "inner loop") + " software-pipelined";
   if (spills > 0) text += ", " + plural(spills, "vector register") + " spilled";
-  text += "\nHBM " + formatBinaryBytes(state.program.hbm_bytes) + " of " +
-          formatBinaryBytes(state.chip.hbmUsablePerDevice()) + ", VMEM " +
-          formatBinaryBytes(state.program.vmem_bytes) + " of " + formatBinaryBytes(state.chip.vmem_bytes) +
-          ", SMEM " + formatBinaryBytes(state.program.smem_bytes) + "\n";
+  text += "\nHBM " + formatBinaryBytes(p.hbm_bytes) + " of " +
+          formatBinaryBytes(state.chip.hbmUsablePerDevice()) + ", VMEM " + formatBinaryBytes(p.vmem_bytes) +
+          " of " + formatBinaryBytes(state.chip.vmem_bytes) + ", SMEM " + formatBinaryBytes(p.smem_bytes) + "\n";
   return text;
 }
 

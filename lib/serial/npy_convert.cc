@@ -30,12 +30,6 @@ std::optional<ElementType> namedType(const FileArray& a) {
   }
 }
 
-std::string shapeText(llvm::ArrayRef<int64_t> dims) {
-  std::string text = "[";
-  for (size_t d = 0; d < dims.size(); ++d) text += (d ? "," : "") + std::to_string(dims[d]);
-  return text + "]";
-}
-
 bool isInteger(const FileArray& a) {
   return a.element ? tpu::isInteger(*a.element) : a.kind == 'i' || a.kind == 'u';
 }
@@ -53,13 +47,9 @@ bool fitsNarrow(const FileArray& a, ElementType element) {
 
 }  // namespace
 
-std::string describe(ElementType element, llvm::ArrayRef<int64_t> dims) {
-  return elementTypeName(element).str() + shapeText(dims);
-}
-
 std::string describe(const FileArray& a) {
-  if (const auto type = namedType(a)) return describe(*type, a.dims);
-  return std::string(1, a.kind) + std::to_string(a.width) + shapeText(a.dims);
+  if (const auto type = namedType(a)) return typeText(*type, a.dims);
+  return std::string(1, a.kind) + std::to_string(a.width) + dimsText(a.dims);
 }
 
 llvm::Expected<HostTensor> toTensor(FileArray a, ElementType element, bool bits, llvm::StringRef what) {
@@ -71,7 +61,7 @@ llvm::Expected<HostTensor> toTensor(FileArray a, ElementType element, bool bits,
   if (!fits)
     return fail(
         Code::kBadArray, "",
-        what + ": the file holds " + describe(a) + ", the program takes " + describe(element, a.dims) +
+        what + ": the file holds " + describe(a) + ", the program takes " + typeText(element, a.dims) +
             (a.width == hostBytes(element) && isInteger(a) ? " (bits@FILE takes integers as raw bits)" : ""));
   if (narrow && !fitsNarrow(a, element))
     return fail(Code::kBadArray, "", what + ": a value does not fit " + elementTypeName(element));

@@ -79,8 +79,9 @@ class Reader {
   }
   bool atEnd() { return text_.trim().empty(); }
   llvm::Error bad(const llvm::Twine& expected) {
+    const std::string rest = text_.trim().str();
     return fail(Code::kShardingText, where_,
-                "malformed sharding: expected " + expected + " before '" + text_.trim().str() + "'");
+                "malformed sharding: expected " + expected + (rest.empty() ? " at its end" : " before '" + rest + "'"));
   }
 
   llvm::Error axes(Axes& out, bool* open) {

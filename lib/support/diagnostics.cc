@@ -27,6 +27,16 @@ llvm::Error fail(Code code, llvm::StringRef loc, const llvm::Twine& text, ExitSt
   return fail(std::move(d));
 }
 
+llvm::Error prefixed(const llvm::Twine& prefix, llvm::Error error) {
+  const std::string before = prefix.str();
+  llvm::Error out = llvm::Error::success();
+  for (Diagnostic& d : takeDiagnostics(std::move(error))) {
+    d.text = before + d.text;
+    out = llvm::joinErrors(std::move(out), fail(std::move(d)));
+  }
+  return out;
+}
+
 std::vector<Diagnostic> takeDiagnostics(llvm::Error error) {
   std::vector<Diagnostic> out;
   llvm::handleAllErrors(

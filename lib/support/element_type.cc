@@ -23,6 +23,16 @@ const Row& row(ElementType type) { return kRows[static_cast<int>(type)]; }
 
 llvm::StringRef elementTypeName(ElementType type) { return row(type).hlo; }
 llvm::StringRef elementTypeMlirName(ElementType type) { return row(type).mlir; }
+
+std::string dimsText(llvm::ArrayRef<int64_t> dims) {
+  std::string text = "[";
+  for (size_t d = 0; d < dims.size(); ++d) text += (d ? "," : "") + (dims[d] < 0 ? "?" : std::to_string(dims[d]));
+  return text + "]";
+}
+
+std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims) {
+  return elementTypeName(element).str() + dimsText(dims);
+}
 int elementBits(ElementType type) { return row(type).bits; }
 int hostBytes(ElementType type) { return (row(type).bits + 7) / 8; }
 ElementClass elementClass(ElementType type) { return row(type).cls; }

@@ -39,8 +39,6 @@ struct MemoryNeed {
 MemoryNeed memoryNeed(const hlo::Module& module);
 /// Fails with kHostMemory where that is more than this host has available. Asked before inputs are made.
 llvm::Error requireMemory(const hlo::Module& module);
-/// "f32[2,3]".
-std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 
 /// What a program recorded by interpreter.probe: MLIR's text of the type, and the value.
 struct Probe {

@@ -38,7 +38,7 @@ class Hooks : public PassHooks {
 void reportKernels(const llo::Module& module, llvm::raw_ostream& os, Report* report);
 /// Buffers whose padded size is at least twice the real one, worst first, with what would help.
 void reportPadding(const llo::Module& module, llvm::raw_ostream& os, Report* report);
-/// "12 kernels called 31 times, 8 copies, ..."
-std::string summary(const State& state);
+/// "12 kernels in 31 calls, 8 copies, ..."; with a report, a record of type "summary" as well.
+std::string summary(const State& state, Report* report);
 
 }  // namespace tpu::lower

@@ -13,7 +13,9 @@ std::optional<int64_t> parseSize(llvm::StringRef text);
 void reportPeak(const State& state, llvm::raw_ostream& os, Report* report);
 /// Bundles, instructions, loops and spills by function. Records of type "function".
 void reportFunctions(const State& state, llvm::raw_ostream& os, Report* report);
-/// One to three lines.
-std::string summary(const State& state);
+/// One to three lines; with a report, a record of type "summary" as well.
+std::string summary(const State& state, Report* report);
+/// What people call a buffer: its name, or "a temporary f32[4,16,128]".
+std::string bufferText(const llo::Buffer& buffer);
 
 }  // namespace tpu::schedule

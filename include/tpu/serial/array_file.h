@@ -42,7 +42,6 @@ std::string writeSafetensors(llvm::ArrayRef<NamedTensor> tensors);
 
 /// "f32[2,3]"; "V2[2,3]" where only the width is known.
 std::string describe(const FileArray& array);
-std::string describe(ElementType element, llvm::ArrayRef<int64_t> dims);
 
 /// The array as elements of `element`. With `bits`, integers of the same width are taken as the raw bits of
 /// the element. A file of another type is refused, `what` ("input 0 'x'") and both types named.

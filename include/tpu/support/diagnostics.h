@@ -47,6 +47,8 @@ llvm::Error fail(Code code, llvm::StringRef loc, const llvm::Twine& text, ExitSt
 llvm::Error fail(Diagnostic diagnostic);
 /// Takes the diagnostics out of an error (several where errors were joined); foreign errors become kInternalError.
 std::vector<Diagnostic> takeDiagnostics(llvm::Error error);
+/// The same diagnostics, each text behind `prefix`.
+llvm::Error prefixed(const llvm::Twine& prefix, llvm::Error error);
 
 struct CodeInfo {
   Code code;

@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace tpu {
@@ -24,6 +26,10 @@ inline constexpr int kNumElementTypes = 0
 llvm::StringRef elementTypeName(ElementType type);
 /// MLIR spelling, e.g. "i32", "ui8", "i1", "f8E4M3FN".
 llvm::StringRef elementTypeMlirName(ElementType type);
+/// "[2,3]"; a negative size, one that is not known, is '?'.
+std::string dimsText(llvm::ArrayRef<int64_t> dims);
+/// "f32[2,3]".
+std::string typeText(ElementType element, llvm::ArrayRef<int64_t> dims);
 /// Either spelling.
 std::optional<ElementType> parseElementType(llvm::StringRef name);
 

@@ -24,12 +24,7 @@ std::string typeText(const Module& module, const Type& type) {
     for (TypeId id : type.elements) text += (text.empty() ? "" : ", ") + typeText(module, id);
     return "(" + text + ")";
   }
-  text = elementTypeName(type.element).str() + "[";
-  for (size_t i = 0; i < type.dims.size(); ++i) {
-    if (i) text += ",";
-    text += type.dims[i] == kDynamicDim ? "?" : llvm::itostr(type.dims[i]);
-  }
-  return text + "]";
+  return typeText(type.element, type.dims);
 }
 
 std::string typeText(const Module& module, TypeId type) {
