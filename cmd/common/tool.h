@@ -56,7 +56,6 @@ class Tool {
   /// kUsageError "--flag: text".
   llvm::Error badFlag(llvm::StringRef flag, const llvm::Twine& text) const;
 
-  const std::string& inputPath() const { return values_.input; }
   llvm::Expected<Input> readInput() const { return tpu::readInput(values_.input); }
   /// Another file that the result depends on, for -MD.
   void dependsOn(llvm::StringRef path) { dependencies_.push_back(path.str()); }

@@ -159,23 +159,4 @@ std::vector<hlo::FuncId> selfContainedFunctions(const hlo::Module& module) {
   return out;
 }
 
-bool canEvaluateOp(const hlo::Module& module, hlo::OpId op) {
-  const Opcode opcode = module.op(op).opcode;
-  return opcode == Opcode::constant || (isKernel(opcode) && opcode != Opcode::custom_call);
-}
-
-llvm::Expected<std::vector<HostTensor>> evaluateOp(const hlo::Module& module, hlo::OpId op,
-                                                   llvm::ArrayRef<HostTensor> operands) {
-  if (module.op(op).opcode == Opcode::constant) return std::vector<HostTensor>{*literalTensor(module, op)};
-  std::vector<Tensor> in;
-  for (const HostTensor& t : operands) in.push_back(std::make_shared<HostTensor>(t));
-  const auto none = [](hlo::ValueId) -> Tensor { return nullptr; };
-  Call call{module, op, in, none};
-  Outcome results = runKernel(call);
-  if (!results) return results.takeError();
-  std::vector<HostTensor> out;
-  for (const Tensor& t : *results) out.push_back(*t);
-  return out;
-}
-
 }  // namespace tpu::eval

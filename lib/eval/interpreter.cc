@@ -211,81 +211,99 @@ LanesOutcome Interpreter::runFunction(hlo::FuncId func, LaneList args, const Tea
   return out;
 }
 
-// Ops that runOp does itself or hands on; the rest are kernels.
-bool evaluates(Opcode op) {
-  switch (op) {
-    case Opcode::constant:
-    case Opcode::chlo_constant:
-    case Opcode::infeed:
-    case Opcode::outfeed:
-    case Opcode::send:
-    case Opcode::recv:
-    case Opcode::tuple:
-    case Opcode::get_tuple_element:
-    case Opcode::after_all:
-    case Opcode::create_token:
-    case Opcode::partition_id:
-    case Opcode::replica_id:
-    case Opcode::optimization_barrier:
-    case Opcode::return_:
-      return true;
-    default:
-      return hlo::hasTrait(op, hlo::kControl) || hlo::hasTrait(op, hlo::kCollective) || isKernel(op) ||
-             hlo::opInfo(op).name.starts_with("sdy.");
-  }
-}
+// What the interpreter does with an op.
+enum class Duty : uint8_t {
+  kNone,  // refuses it
+  kLiteral, kTransfer, kTuple, kElement, kToken, kDeviceNumber,
+  kSame,     // whole arrays do not change by where they lie
+  kReshard,  // as kSame before partitioning, refused after it
+  kNothing, kCustomCall, kControl, kCollective, kKernel,
+};
 
-LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
-  const Opcode op = module_.op(id).opcode;
+Duty dutyOf(Opcode op) {
   switch (op) {
     case Opcode::constant:
     case Opcode::chlo_constant:
-      return LaneList{Lanes(literalAt(module_.findAttr(id, AttrKey::value)->literal))};
+      return Duty::kLiteral;
     case Opcode::infeed:
     case Opcode::outfeed:
     case Opcode::send:
     case Opcode::recv:
-      return runTransfer(id, std::move(in), team);
-    case Opcode::tuple: {
-      Lanes t;
-      t.tuple = std::make_shared<LaneList>(std::move(in));
-      return LaneList{std::move(t)};
-    }
+      return Duty::kTransfer;
+    case Opcode::tuple:
+      return Duty::kTuple;
     case Opcode::get_tuple_element:
-      return LaneList{(*in[0].tuple)[module_.getInt(id, AttrKey::index)]};
+      return Duty::kElement;
     case Opcode::after_all:
     case Opcode::create_token:
-      return LaneList{Lanes()};
+      return Duty::kToken;
     case Opcode::partition_id:
     case Opcode::replica_id:
-      return LaneList{deviceNumber(id)};
-    // Whole arrays do not change by where they lie.
+      return Duty::kDeviceNumber;
     case Opcode::optimization_barrier:
     case Opcode::sdy_sharding_constraint:
     case Opcode::sdy_reshard:
     case Opcode::sdy_propagation_barrier:
     case Opcode::sdy_data_flow_edge:
-      return in;
+      return Duty::kSame;
     case Opcode::sdy_all_gather:
     case Opcode::sdy_all_slice:
     case Opcode::sdy_all_to_all:
     case Opcode::sdy_all_reduce:
     case Opcode::sdy_reduce_scatter:
     case Opcode::sdy_collective_permute:
-      if (module_.stage == hlo::Stage::kHlo) return in;
-      break;
+      return Duty::kReshard;
     case Opcode::sdy_sharding_group:
-      return LaneList{};
+    case Opcode::return_:  // its region's reader takes the operands
+      return Duty::kNothing;
     case Opcode::custom_call:
-      return runCustomCall(id, std::move(in), team);
+      return Duty::kCustomCall;
     default:
-      break;
+      if (hlo::hasTrait(op, hlo::kControl)) return Duty::kControl;
+      if (hlo::hasTrait(op, hlo::kCollective)) return Duty::kCollective;
+      return isKernel(op) ? Duty::kKernel : Duty::kNone;
   }
-  if (hlo::hasTrait(op, hlo::kControl)) return runControl(id, std::move(in), team);
-  if (hlo::hasTrait(op, hlo::kCollective))
-    return grid_ ? meetCollective(id, std::move(in), team.devices.front())
-                 : runCollective(id, std::move(in), team);
-  return runKernelOnLanes(id, std::move(in), team);
+}
+
+bool evaluates(Opcode op) { return dutyOf(op) != Duty::kNone; }
+
+LanesOutcome Interpreter::runOp(hlo::OpId id, LaneList in, const Team& team) {
+  const Duty duty = dutyOf(module_.op(id).opcode);
+  switch (duty) {
+    case Duty::kLiteral:
+      return LaneList{Lanes(literalAt(module_.findAttr(id, AttrKey::value)->literal))};
+    case Duty::kTransfer:
+      return runTransfer(id, std::move(in), team);
+    case Duty::kTuple: {
+      Lanes t;
+      t.tuple = std::make_shared<LaneList>(std::move(in));
+      return LaneList{std::move(t)};
+    }
+    case Duty::kElement:
+      return LaneList{(*in[0].tuple)[module_.getInt(id, AttrKey::index)]};
+    case Duty::kToken:
+      return LaneList{Lanes()};
+    case Duty::kDeviceNumber:
+      return LaneList{deviceNumber(id)};
+    case Duty::kReshard:
+      if (module_.stage != hlo::Stage::kHlo) return runKernelOnLanes(id, std::move(in), team);
+      return in;
+    case Duty::kSame:
+      return in;
+    case Duty::kNothing:
+      return LaneList{};
+    case Duty::kCustomCall:
+      return runCustomCall(id, std::move(in), team);
+    case Duty::kControl:
+      return runControl(id, std::move(in), team);
+    case Duty::kCollective:
+      return grid_ ? meetCollective(id, std::move(in), team.devices.front())
+                   : runCollective(id, std::move(in), team);
+    case Duty::kKernel:
+    case Duty::kNone:  // refused there, by name
+      return runKernelOnLanes(id, std::move(in), team);
+  }
+  llvm_unreachable("a duty without a case");
 }
 
 LanesOutcome Interpreter::runKernelOnLanes(hlo::OpId id, LaneList in, const Team& team) {

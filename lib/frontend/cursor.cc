@@ -64,35 +64,37 @@ bool Cursor::string(std::string& value) {
   return true;
 }
 
+// One step of a walk over balanced text: a string, an arrow, or a character; brackets open and close in `open`.
+bool Cursor::stepBalanced(llvm::SmallVectorImpl<char>& open) {
+  const char c = *p;
+  if (c == '"') {
+    llvm::StringRef raw;
+    return rawString(raw);
+  }
+  if (c == '-' && p[1] == '>') {
+    p += 2;
+    return true;
+  }
+  if (c == '(' || c == '[' || c == '{' || c == '<') {
+    open.push_back(c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : '>');
+  } else if (c == ')' || c == ']' || c == '}' || c == '>') {
+    if (open.empty()) return error("brackets do not match");
+    if (open.back() != c) return error(llvm::Twine("expected '") + llvm::Twine(open.back()) + "'");
+    open.pop_back();
+  }
+  ++p;
+  return true;
+}
+
 llvm::StringRef Cursor::balanced() {
   blanks();
   const char* start = p;
   llvm::SmallVector<char, 32> open;
-  while (p < end) {
-    char c = *p;
-    if (c == '"') {
-      llvm::StringRef raw;
-      if (!rawString(raw)) return {};
-      continue;
-    }
-    if (c == '-' && p[1] == '>') {
-      p += 2;
-      continue;
-    }
-    if (c == '(' || c == '[' || c == '{' || c == '<') {
-      open.push_back(c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : '>');
-    } else if (c == ')' || c == ']' || c == '}' || c == '>') {
-      if (open.empty()) break;
-      if (open.back() != c) {
-        error(llvm::Twine("expected '") + llvm::Twine(open.back()) + "'");
-        return {};
-      }
-      open.pop_back();
-    } else if (c == ',' && open.empty()) {
-      break;
-    }
-    ++p;
-  }
+  const auto ends = [&] {  // '->' is no bracket
+    return open.empty() && (*p == ',' || *p == ')' || *p == ']' || *p == '}' || *p == '>');
+  };
+  while (p < end && !ends())
+    if (!stepBalanced(open)) return {};
   if (!open.empty()) {
     error(Code::kSyntaxError, start, "bracket does not close");
     return {};
@@ -106,23 +108,7 @@ bool Cursor::skipGroup() {
   llvm::SmallVector<char, 32> open;
   do {
     if (p >= end) return error(Code::kSyntaxError, start, "bracket does not close");
-    char c = *p;
-    if (c == '"') {
-      llvm::StringRef raw;
-      if (!rawString(raw)) return false;
-      continue;
-    }
-    if (c == '-' && p[1] == '>') {
-      p += 2;
-      continue;
-    }
-    if (c == '(' || c == '[' || c == '{' || c == '<') {
-      open.push_back(c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : '>');
-    } else if (c == ')' || c == ']' || c == '}' || c == '>') {
-      if (open.empty() || open.back() != c) return error("brackets do not match");
-      open.pop_back();
-    }
-    ++p;
+    if (!stepBalanced(open)) return false;
   } while (!open.empty());
   return true;
 }

@@ -114,6 +114,7 @@ class Cursor {
   std::pair<int, int> lineColumn(const char* at);
 
  private:
+  bool stepBalanced(llvm::SmallVectorImpl<char>& open);
   std::string filename_;
   bool failed_ = false;
   Diagnostic diagnostic_;

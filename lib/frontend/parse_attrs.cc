@@ -28,16 +28,20 @@ void Parser::addExtra(OpId op, llvm::StringRef text) {
   m.setString(op, AttrKey::extra, all);
 }
 
+bool Parser::attrName(std::string& name) {
+  if (c.peek() == '"') {
+    if (!c.string(name)) return false;
+  } else {
+    name = c.word().str();
+  }
+  return !name.empty() || c.error("expected an attribute name");
+}
+
 bool Parser::attrEntries(OpId op, char close) {
   if (c.accept(close)) return true;
   do {
     std::string name;
-    if (c.peek() == '"') {
-      if (!c.string(name)) return false;
-    } else {
-      name = c.word().str();
-      if (name.empty()) return c.error("expected an attribute name");
-    }
+    if (!attrName(name)) return false;
     if (!attrEntry(op, name)) return false;
   } while (c.accept(','));
   return c.expect(close);

@@ -150,12 +150,7 @@ bool Parser::parseModuleAttrs() {
   if (c.accept('}')) return true;
   do {
     std::string name;
-    if (c.peek() == '"') {
-      if (!c.string(name)) return false;
-    } else {
-      name = c.word().str();
-    }
-    if (name.empty()) return c.error("expected an attribute name");
+    if (!attrName(name)) return false;
     if (!c.accept('=')) {
       m.attrs.push_back({name, ""});
       continue;

@@ -168,6 +168,18 @@ bool Parser::prettyWhile(OpId op) {
   return true;
 }
 
+// (%b: t) { ... } {attributes} : (t) -> t
+bool Parser::computationBody(OpId op) {
+  if (depth_ > static_cast<uint32_t>(kMaxDepth))
+    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
+  RegionId region = m.addRegion(op, func_);
+  size_t mark = openScope();
+  if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;
+  closeScope(mark);
+  if (c.accept('{') && !attrEntries(op, '}')) return false;
+  return c.expect(':') && functionType(op);
+}
+
 // sdy.manual_computation(%a) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%b: t) { ... } : (t)
 // -> t
 bool Parser::manualComputation(OpId op) {
@@ -192,14 +204,7 @@ bool Parser::manualComputation(OpId op) {
   llvm::SmallVector<hlo::AxisRef, 4> axes;
   if (!axisList(mesh ? m.meshes[mesh.v] : none, axes)) return false;
   m.setAxes(op, AttrKey::manual_axes, mesh, axes);
-  if (depth_ > static_cast<uint32_t>(kMaxDepth))
-    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
-  RegionId region = m.addRegion(op, func_);
-  size_t mark = openScope();
-  if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;
-  closeScope(mark);
-  if (c.accept('{') && !attrEntries(op, '}')) return false;
-  return c.expect(':') && functionType(op);
+  return computationBody(op);
 }
 
 // sdy.named_computation<"f">(%a) in_shardings=[...] out_shardings=[...] (%b: t) { ... } : (t) -> t
@@ -216,14 +221,7 @@ bool Parser::namedComputation(OpId op) {
     if (!c.expect('=') || !shardingList(ids)) return false;
     m.setInts(op, key, ids);
   }
-  if (depth_ > static_cast<uint32_t>(kMaxDepth))
-    return c.error(Code::kTooDeep, c.p, "regions nest too deeply");
-  RegionId region = m.addRegion(op, func_);
-  size_t mark = openScope();
-  if (!c.expect('(') || !blockArgs(region) || !c.expect('{') || !regionBody(region)) return false;
-  closeScope(mark);
-  if (c.accept('{') && !attrEntries(op, '}')) return false;
-  return c.expect(':') && functionType(op);
+  return computationBody(op);
 }
 
 // chlo.scan(%a) inits(%b) dimension=0 {is_reverse = true} { ^bb0(...): ... } : (t, u) -> (t, u)

@@ -116,6 +116,7 @@ class Parser {
   bool number(ElementType element, uint8_t* out);
 
   // parse_attrs.cc
+  bool attrName(std::string& name);        // a word or a string
   bool attrEntries(OpId op, char close);  // "k = v, unit}" up to and with the closing bracket
   bool attrEntry(OpId op, const std::string& name);
   bool attrValue(OpId op, AttrKey key);
@@ -169,6 +170,7 @@ class Parser {
   bool manualComputation(OpId op);
   bool prettyScan(OpId op);
   bool namedComputation(OpId op);
+  bool computationBody(OpId op);
 
   Cursor c;
   hlo::Module& m;

@@ -1,3 +1,4 @@
+// Facts about programs: trip counts, scalars folded, uses, dead code, inlining, combiners.
 #include "tpu/hlo/analysis.h"
 
 #include "testing.h"

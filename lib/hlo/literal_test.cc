@@ -1,3 +1,4 @@
+// Literals: every narrow code read back, wrapping and saturating, extremes, text for people.
 #include "tpu/hlo/literal.h"
 
 #include <gtest/gtest.h>

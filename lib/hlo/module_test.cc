@@ -1,3 +1,4 @@
+// The tables of a module: names of ops, interning, editing in place, attributes in order.
 #include "tpu/hlo/module.h"
 
 #include <gtest/gtest.h>

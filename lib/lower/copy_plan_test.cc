@@ -1,3 +1,4 @@
+// Plans of copies between layouts, executed word by word.
 #include "copy_plan.h"
 
 #include <gtest/gtest.h>

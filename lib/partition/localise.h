@@ -18,7 +18,6 @@ class Localiser {
  private:
   // --- regions and control flow (localise.cc)
   llvm::Error region(hlo::RegionId r);
-  llvm::Error regionInto(hlo::RegionId from, hlo::RegionId to, std::vector<hlo::OpId>& list);
   llvm::Error op(hlo::OpId id);
   llvm::Error controlOp(hlo::OpId id);
   llvm::Error manualOp(hlo::OpId id);

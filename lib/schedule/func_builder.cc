@@ -40,25 +40,19 @@ Insn& FuncBuilder::emit(isa::Opcode op, std::initializer_list<llo::Arg> args, Gu
   return append(insn);
 }
 
-llo::S FuncBuilder::s(isa::Opcode op, std::initializer_list<llo::Arg> args) {
-  const llo::S r = newS();
+template <class Result>
+Result FuncBuilder::define(Result result, isa::Opcode op, std::initializer_list<llo::Arg> args) {
   isa::Instruction insn;
   insn.op = op;
-  insn.operands[insn.num_operands++] = llo::Arg(r).o;
+  insn.operands[insn.num_operands++] = llo::Arg(result).o;
   for (const llo::Arg& a : args) insn.operands[insn.num_operands++] = a.o;
   append(insn);
-  return r;
+  return result;
 }
 
-llo::P FuncBuilder::p(isa::Opcode op, std::initializer_list<llo::Arg> args) {
-  const llo::P r = newP();
-  isa::Instruction insn;
-  insn.op = op;
-  insn.operands[insn.num_operands++] = llo::Arg(r).o;
-  for (const llo::Arg& a : args) insn.operands[insn.num_operands++] = a.o;
-  append(insn);
-  return r;
-}
+llo::S FuncBuilder::s(isa::Opcode op, std::initializer_list<llo::Arg> args) { return define(newS(), op, args); }
+
+llo::P FuncBuilder::p(isa::Opcode op, std::initializer_list<llo::Arg> args) { return define(newP(), op, args); }
 
 int FuncBuilder::begin() {
   func_.blocks.emplace_back().depth = depth_;

@@ -60,6 +60,8 @@ class FuncBuilder {
   }
 
  private:
+  template <class Result>
+  Result define(Result result, isa::Opcode op, std::initializer_list<llo::Arg> args);
   Block& block() { return func_.blocks.back(); }
   Func& func_;
   uint32_t op_ = 0;

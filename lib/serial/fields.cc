@@ -90,18 +90,6 @@ int64_t FieldReader::requiredInt(llvm::StringRef key, int64_t min, int64_t max) 
 int64_t FieldReader::optionalInt(llvm::StringRef key, int64_t otherwise, int64_t min, int64_t max) {
   return inRange(optional(key), key, otherwise, min, max);
 }
-uint64_t FieldReader::requiredUint(llvm::StringRef key) {
-  return take<uint64_t>(required(key), key, &JsonValue::asUint, "a non-negative integer", 0);
-}
-double FieldReader::requiredDouble(llvm::StringRef key) {
-  return take<double>(required(key), key, &JsonValue::asDouble, "a number", 0);
-}
-double FieldReader::optionalDouble(llvm::StringRef key, double otherwise) {
-  return take<double>(optional(key), key, &JsonValue::asDouble, "a number", otherwise);
-}
-bool FieldReader::requiredBool(llvm::StringRef key) {
-  return take<bool>(required(key), key, &JsonValue::asBool, "true or false", false);
-}
 bool FieldReader::optionalBool(llvm::StringRef key, bool otherwise) {
   return take<bool>(optional(key), key, &JsonValue::asBool, "true or false", otherwise);
 }

@@ -99,7 +99,7 @@ TEST(Json, ReadsTensOfMegabytesPerSecond) {
 }
 
 TEST(Fields, ReadInAnyOrder) {
-  JsonDoc d = parse(R"({"b":"x","a":1,"list":[1,2,3],"n":null,"d":2.5,"t":true})");
+  JsonDoc d = parse(R"({"b":"x","a":1,"list":[1,2,3],"n":null,"t":true})");
   FieldReader r(d.root(), "row");
   llvm::SmallVector<int64_t> list;
   EXPECT_EQ(r.requiredInt("a"), 1);
@@ -108,8 +108,7 @@ TEST(Fields, ReadInAnyOrder) {
   EXPECT_EQ(list.size(), 3u);
   EXPECT_EQ(r.optionalInt("n", 7), 7);
   EXPECT_EQ(r.optionalInt("absent", 8), 8);
-  EXPECT_EQ(r.requiredDouble("d"), 2.5);
-  EXPECT_TRUE(r.requiredBool("t"));
+  EXPECT_TRUE(r.optionalBool("t", false));
   EXPECT_FALSE(r.finish());
 }
 

@@ -84,19 +84,6 @@ int64_t commonSize(const AxisRef& a, const AxisRef& b) {
 
 }  // namespace
 
-Axes commonPrefix(AxesRef a, AxesRef b) {
-  Axes out;
-  Cursor x(a), y(b);
-  while (!x.done() && !y.done()) {
-    int64_t n = commonSize(x.head, y.head);
-    if (n == 1) break;
-    append(out, AxisRef{x.head.axis, x.head.pre, n});
-    x.take(n);
-    y.take(n);
-  }
-  return out;
-}
-
 bool isPrefix(AxesRef prefix, AxesRef list) {
   Cursor x(prefix), y(list);
   while (!x.done() && !y.done()) {

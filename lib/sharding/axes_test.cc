@@ -27,8 +27,6 @@ TEST(Axes, JoinNeighboursAndCutPrefixes) {
   append(list, kX1);
   append(list, kX2);
   EXPECT_EQ(list, Axes{kX});
-  EXPECT_EQ(commonPrefix({kX, kY}, {kX1, kY}), Axes{kX1});
-  EXPECT_EQ(commonPrefix({kX, kY}, {kX1, kX2, kZ}), Axes{kX});
   EXPECT_TRUE(isPrefix({kX1}, {kX, kY}));
   EXPECT_FALSE(isPrefix({kX2}, {kX, kY}));
   EXPECT_EQ(dropPrefix({kX, kY}, {kX1}), (Axes{kX2, kY}));

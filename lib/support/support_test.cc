@@ -32,7 +32,6 @@ TEST(Units, ThreeDigits) {
   EXPECT_EQ(formatNs(12'410'000), "12.4 ms");
   EXPECT_EQ(formatNs(420), "420 ns");
   EXPECT_EQ(formatNs(1.5), "1.50 ns");
-  EXPECT_EQ(formatCount(21113), "21.1 k");
   EXPECT_EQ(plural(1, "device"), "1 device");
   EXPECT_EQ(plural(16, "device"), "16 devices");
 }

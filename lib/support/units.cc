@@ -33,7 +33,6 @@ std::string formatBinaryBytes(uint64_t bytes) {
   return scaled(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
 }
 std::string formatNs(double ns) { return scaled(ns, 1000, {"ns", "us", "ms", "s"}); }
-std::string formatCount(double n) { return scaled(n, 1000, {"", "k", "M", "G", "T", "P", "E"}); }
 std::string plural(uint64_t n, const char* noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
 
 }  // namespace tpu

@@ -86,11 +86,4 @@ std::vector<hlo::FuncId> selfContainedFunctions(const hlo::Module& module);
 /// False for ops that evaluate() refuses whatever their operands are.
 bool evaluates(hlo::Opcode opcode);
 
-/// True for ops that depend on nothing but their operands and attributes: no control flow, collectives or
-/// side effects.
-bool canEvaluateOp(const hlo::Module& module, hlo::OpId op);
-/// One such op on constants, as for constant folding. Regions must not use values from around the op.
-llvm::Expected<std::vector<HostTensor>> evaluateOp(const hlo::Module& module, hlo::OpId op,
-                                                   llvm::ArrayRef<HostTensor> operands);
-
 }  // namespace tpu::eval

@@ -20,10 +20,6 @@ class FieldReader {
 
   int64_t requiredInt(llvm::StringRef key, int64_t min = INT64_MIN, int64_t max = INT64_MAX);
   int64_t optionalInt(llvm::StringRef key, int64_t otherwise, int64_t min = INT64_MIN, int64_t max = INT64_MAX);
-  uint64_t requiredUint(llvm::StringRef key);
-  double requiredDouble(llvm::StringRef key);
-  double optionalDouble(llvm::StringRef key, double otherwise);
-  bool requiredBool(llvm::StringRef key);
   bool optionalBool(llvm::StringRef key, bool otherwise);
   llvm::StringRef requiredString(llvm::StringRef key);
   llvm::StringRef optionalString(llvm::StringRef key, llvm::StringRef otherwise = "");

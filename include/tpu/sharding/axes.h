@@ -33,8 +33,6 @@ void append(Axes& list, const AxisRef& ref);
 void append(Axes& list, AxesRef refs);
 Axes concat(AxesRef a, AxesRef b);
 
-/// The longest common prefix, sub-axes included: ["x"] and ["x":(1)2, "y"] share ["x":(1)2].
-Axes commonPrefix(AxesRef a, AxesRef b);
 bool isPrefix(AxesRef prefix, AxesRef list);
 /// What is left of `list` behind `prefix`, which must be one.
 Axes dropPrefix(AxesRef list, AxesRef prefix);

@@ -3,6 +3,7 @@
 
 #include "../parser.h"
 #include "build.h"
+#include "tpu/sharding/gspmd.h"
 
 namespace tpu::frontend::hlo_text {
 
@@ -10,12 +11,9 @@ using llvm::StringRef;
 
 // One sharding for every leaf: a tuple's {{..}, {..}} one by one, any other for all.
 llvm::SmallVector<StringRef, 4> Build::splitTupleSharding(StringRef text, size_t leaves) {
-  if (text.starts_with("{{")) {
-    llvm::SmallVector<StringRef, 4> parts = splitList(text);
-    parts.resize(leaves);
-    return parts;
-  }
-  return llvm::SmallVector<StringRef, 4>(leaves, text);
+  auto parts = sharding::splitTuple(text);
+  parts.resize(leaves, text.starts_with("{{") ? StringRef() : text);
+  return parts;
 }
 
 std::string Build::parameterName(const Instruction& i) {

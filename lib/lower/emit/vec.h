@@ -93,7 +93,6 @@ struct B {
 };
 
 inline F constant(Vec* e, float x) { return {e, e->bits(__builtin_bit_cast(uint32_t, x))}; }
-inline F fbits(Vec* e, uint32_t x) { return {e, e->bits(x)}; }
 inline I constant(Vec* e, uint32_t x) { return {e, e->bits(x)}; }
 inline F asF(I x) { return {x.e, x.v}; }
 inline I asI(F x) { return {x.e, x.v}; }
