@@ -6,9 +6,10 @@
 namespace tpu::hlo {
 
 void walk(const Module& module, RegionId region, llvm::function_ref<void(OpId)> visit) {
-  for (OpId op : module.region(region).ops) {
+  for (size_t i = 0; i < module.region(region).ops.size(); ++i) {
+    const OpId op = module.region(region).ops[i];
     visit(op);
-    for (RegionId nested : module.op(op).regions) walk(module, nested, visit);
+    for (size_t k = 0; k < module.op(op).regions.size(); ++k) walk(module, module.op(op).regions[k], visit);
   }
 }
 

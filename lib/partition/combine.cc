@@ -67,12 +67,14 @@ class Combine {
       open.erase(it);
     };
     auto needs = [&](OpId id) {
-      for (ValueId v : m_.op(id).operands) {
+      const std::vector<ValueId> operands(m_.op(id).operands.begin(), m_.op(id).operands.end());  // emit adds operations
+      for (ValueId v : operands) {
         if (auto it = waiting.find(v.v); it != waiting.end()) close(std::string(it->second));
       }
     };
     for (OpId id : before) {
-      for (RegionId inner : m_.op(id).regions) {
+      const std::vector<RegionId> regions(m_.op(id).regions.begin(), m_.op(id).regions.end());
+      for (RegionId inner : regions) {
         if (!kind(id)) region(inner);
         hlo::walk(m_, inner, needs);
       }

@@ -36,6 +36,11 @@ void writeText(const std::string& path, llvm::StringRef text) {
 std::string shellScript(const GoldenTest& t, const GoldenEnvironment& env) {
   std::string out = "set -eo pipefail\nexport PATH='" + env.bin_dir + "':\"$PATH\" LC_ALL=C TESTDATA='" + env.testdata_dir +
                     "'\nunset NO_COLOR\n";
+#if defined(__SANITIZE_ADDRESS__)
+  out += "SANITIZED=1\n";
+#else
+  out += "SANITIZED=\n";
+#endif
   for (const std::string& line : t.script) out += line + "\n";
   if (!t.tool.empty()) out += "exec " + t.tool + " " + t.args + "\n";
   return out;

@@ -27,8 +27,8 @@ class Uses {
   std::vector<Use> uses_;
 };
 
-/// Visits the ops of a region in order, each before those of its nested regions. Ops may not be added or
-/// removed.
+/// Visits the ops of a region in order, each before those of its nested regions. The lists of regions that
+/// are still to be visited may not change; `visit` may create operations that stand in none of them.
 void walk(const Module& module, RegionId region, llvm::function_ref<void(OpId)> visit);
 /// All functions, in order.
 void walk(const Module& module, llvm::function_ref<void(OpId)> visit);

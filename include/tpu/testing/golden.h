@@ -14,7 +14,8 @@
 // `SH: script` instead of TOOL and ARGS runs a line of bash with pipefail, so a pipeline fails where one of its tools does.
 // `SH:` may stand several times; the lines are joined. `%% STDIN` is standard input, empty where absent. `%% OUTPUT name`
 // is a file that must exist afterwards with that text; `ABSENT: name` one that must not. `IGNORE: stderr` (or stdout) leaves
-// that stream unchecked. In commands $TESTDATA is the folder testdata. A text that lacks a final line end is compared
+// that stream unchecked. In commands $TESTDATA is the folder testdata; $SANITIZED is not empty where the tools run under
+// the address sanitizer, which takes terabytes of address space. A text that lacks a final line end is compared
 // as if it had one. A test may take 60 seconds. golden_test --update rewrites EXIT, STDOUT, STDERR and OUTPUT as they are.
 #pragma once
 #include <string>
