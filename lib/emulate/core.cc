@@ -70,8 +70,6 @@ void Core::init(const Decoded& decoded, const target::Chip& of, ChipSim* on, int
   for (Mxu& m : mxu) {
     m.side = of.mxu_side;
     m.panels = isa::mxuPanels(of.mxu_side);
-    const int rows = kMaxOperandRows + (of.mxu_addressed ? kMaxGatheredRows : of.mrf_depth * 8 / m.panels);
-    if (mode != Mode::kTiming) m.lhs = Lazy<Vector>(static_cast<size_t>(rows / 8) * m.panels, false);
     if (!of.mxu_addressed) continue;
     if (mode != Mode::kTiming) m.acc = Lazy<Vector>(of.mrb_entries, false);
     if (shadows) m.acc_shadow = Lazy<Vector>(of.mrb_entries, false);

@@ -53,7 +53,7 @@ struct Mxu {
   std::array<Stage, 2> stage;
   std::shared_ptr<const PushedWeights> weights;
   std::vector<uint8_t> undefined_columns;
-  Lazy<Vector> lhs;          // operands of products, room for all that may gather
+  std::vector<Vector> lhs;   // gathered operands of products
   std::vector<Given> given;  // what stands in lhs
   std::vector<uint8_t> undefined_rows;
   int rows = 0;  // gathered

@@ -56,14 +56,13 @@ std::string firstRecord(const std::vector<std::string>& lines) {
 TEST(Misplaced, TheFirstRecordNamesTheLineAndTheCure) {
   for (int at : {1, 20, 63, 100, 255, 503, 512, 777, 901, 998}) {
     std::vector<std::string> lines = layers(at, "[{}, {\"x\"}]");
-    llvm::StringRef record = firstRecord(lines);
-    std::string kept = record.str();
+    const std::string record = firstRecord(lines);
     // "remove_by":"write [{\"x\"}, {}] at p.mlir:24:11"
-    llvm::StringRef cure = llvm::StringRef(kept).split("\"remove_by\":\"write ").second.split("\",\"time_ns").first;
+    llvm::StringRef cure = llvm::StringRef(record).split("\"remove_by\":\"write ").second.split("\",\"time_ns").first;
     auto [annotation, place] = cure.split(" at p.mlir:");
     int line = 0;
-    ASSERT_FALSE(place.split(':').first.getAsInteger(10, line)) << kept;
-    EXPECT_EQ(line, at + kFirstLine) << kept;
+    ASSERT_FALSE(place.split(':').first.getAsInteger(10, line)) << record;
+    EXPECT_EQ(line, at + kFirstLine) << record;
     // Do what it says.
     std::string write;
     for (char c : annotation) {

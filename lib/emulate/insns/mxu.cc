@@ -156,7 +156,7 @@ void toAccumulators(Mxu& m, int unit, bool strict) {
 // What remains when the complete row sets are done: the lane panels of the one that has only begun.
 void keepBegunRows(Mxu& m) {
   const int first = static_cast<int>(m.given.size()) - m.panels_given;
-  for (int i = 0; i < m.panels_given; ++i) copyRegister(m.lhs[i].w, m.lhs[first + i].w);
+  m.lhs.erase(m.lhs.begin(), m.lhs.begin() + first);
   m.given.erase(m.given.begin(), m.given.begin() + first);
   if (m.panels_given && !m.undefined_rows.empty())
     m.undefined_rows.erase(m.undefined_rows.begin(), m.undefined_rows.begin() + m.rows);
@@ -195,7 +195,7 @@ bool gather(Core& c, const Op& op, int* n) {
            "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
     return false;
   }
-  copyRegister(m.lhs[m.given.size()].w, c.v[op.a].w);
+  m.lhs.push_back(c.v[op.a]);
   m.given.push_back({op.opcode, static_cast<uint8_t>(panel)});
   if constexpr (kStrict) {
     const Lanes lanes = lanesOf(m.side, panel);
