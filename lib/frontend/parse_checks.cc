@@ -86,10 +86,13 @@ bool Parser::prettyCheck(OpId op, bool comma) {
   }
   if (comma && !keywords(op)) return false;
   if (c.peek() == '{' && c.accept('{') && !attrEntries(op, '}')) return false;
+  c.blanks();
+  const char* at = c.p;
   if (!c.accept(':')) return true;
   llvm::SmallVector<TypeId, 2> types;
   if (c.peek() == '{' && c.accept('{') && !attrEntries(op, '}')) return false;
   if (!bareTypes(types)) return false;
+  if (m.op(op).operands.empty()) return c.error(Code::kSyntaxError, at, "a type without an operand");
   if (types[0] != m.value(m.op(op).operands[0]).type)
     return c.error("operand 0 has another type than the one stated");
   const llvm::StringRef name = m.getString(op, AttrKey::call_target_name);

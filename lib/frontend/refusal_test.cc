@@ -67,6 +67,11 @@ TEST(Refusal, Recursion) {
             "10:8: recursive call of @f");
 }
 
+TEST(Refusal, ACheckOfNothing) {
+  EXPECT_EQ(refusal("func.func @main() {\n  check.expect_eq : tensor<3xui16>\n  return\n}"),
+            "2:19: a type without an operand");
+}
+
 TEST(Refusal, FormatsThatAreNotReadAreNamed) {
   EXPECT_EQ(refusal("HloModule m\n"), "2:1: the module has no computation, found the end of the text");
   EXPECT_EQ(refusal(llvm::StringRef("ML\xefR\x0dMLIR", 10)),
