@@ -9,11 +9,10 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
+#include "testing.h"
 #include "tpu/frontend/frontend.h"
 #include "tpu/hlo/analysis.h"
-#include "tpu/hlo/document.h"
 #include "tpu/hlo/print.h"
-#include "tpu/hlo/stablehlo.h"
 #include "tpu/hlo/verify.h"
 #include "tpu/support/files.h"
 
@@ -64,20 +63,6 @@ std::string complaints(llvm::Error error) {
   std::string all;
   for (const Diagnostic& d : takeDiagnostics(std::move(error))) all += d.loc + ": " + d.text + "\n";
   return all;
-}
-
-std::string document(const hlo::Module& module) {
-  std::string out;
-  llvm::raw_string_ostream os(out);
-  llvm::cantFail(hlo::writeDocument(module, os));
-  return out;
-}
-
-std::string stableHlo(const hlo::Module& module) {
-  std::string out;
-  llvm::raw_string_ostream os(out);
-  hlo::writeStableHlo(module, os);
-  return out;
 }
 
 TEST(Corpus, EveryProgramIsReadVerifiedAndRoundTripped) {

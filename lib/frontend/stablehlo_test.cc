@@ -6,27 +6,12 @@
 #include <sstream>
 
 #include "testing.h"
-#include "tpu/hlo/document.h"
 #include "tpu/support/files.h"
 
 namespace tpu::frontend {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string document(const hlo::Module& module) {
-  std::string out;
-  llvm::raw_string_ostream os(out);
-  llvm::cantFail(hlo::writeDocument(module, os));
-  return out;
-}
-
-std::string stableHlo(const hlo::Module& module) {
-  std::string out;
-  llvm::raw_string_ostream os(out);
-  hlo::writeStableHlo(module, os);
-  return out;
-}
 
 // All programs below `root` whose names end so.
 std::vector<fs::path> programs(const fs::path& root) {

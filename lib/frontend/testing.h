@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "tpu/frontend/frontend.h"
+#include "tpu/hlo/document.h"
 #include "tpu/hlo/print.h"
+#include "tpu/hlo/stablehlo.h"
 
 namespace tpu::frontend {
 
@@ -54,6 +56,20 @@ inline std::string opsText(const hlo::Module& module) {
     rest = tail;
   }
   return ops;
+}
+
+inline std::string document(const hlo::Module& module) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  llvm::cantFail(hlo::writeDocument(module, os));
+  return out;
+}
+
+inline std::string stableHlo(const hlo::Module& module) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  hlo::writeStableHlo(module, os);
+  return out;
 }
 
 }  // namespace tpu::frontend

@@ -53,15 +53,12 @@ ValueId Generator::fixedLoop(ValueId start, ValueId carried, int64_t trips,
 }
 
 void Generator::collectivesStep(ValueId x, const Ints& d) {
-  hlo::AxisRef ref;
-  int64_t dim = manualDim(d, ref);
-  if (dim < 0) return;
-  OpId op = manualOp(x, d, dim, ref);
-  Ints local = d;
-  local[dim] /= ref.size;
-  RegionId outer = b_.region(), body = b_.addRegion(op);
-  ValueId v = m_.addArg(body, m_.tensorType(ElementType::kS32, local), hlo::LocId());
-  b_.atEnd(body);
+  const std::optional<ManualBody> body = beginManual(x, d);
+  if (!body) return;
+  const hlo::AxisRef ref = body->axis;
+  const int64_t dim = body->dim;
+  const Ints& local = body->local;
+  ValueId v = body->v;
   auto reduced = [&](ValueId y) { return manualCollective(Opcode::all_reduce, y, ref, dim); };
   switch (r_.below(6)) {
     case 0: {  // a sum or difference of sums
@@ -107,9 +104,7 @@ void Generator::collectivesStep(ValueId x, const Ints& d) {
       break;
     }
   }
-  b_.yield({v});
-  b_.atEnd(outer);
-  keep(b_.result(op));
+  endManual(*body, v);
 }
 
 }  // namespace tpu::partition

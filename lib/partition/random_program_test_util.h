@@ -2,6 +2,8 @@
 // s32 of up to three dimensions, so that programs compare bit for bit; operations on other types convert on both
 // sides.
 #pragma once
+#include <optional>
+
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "tpu/hlo/builder.h"
 #include "tpu/hlo/module.h"
@@ -97,6 +99,20 @@ class Generator {
   ValueId manualCollective(hlo::Opcode opcode, ValueId v, const hlo::AxisRef& axis, int64_t dim);
   ValueId plusTotal(ValueId v, ValueId x);
   ValueId fixedLoop(ValueId start, ValueId carried, int64_t trips, llvm::function_ref<ValueId(ValueId, ValueId)> part);
+  /// A manual region over one axis that is being filled: `v` is its argument of `type`, the part of
+  /// dimensions `local`.
+  struct ManualBody {
+    hlo::OpId op;
+    hlo::RegionId outer;
+    hlo::AxisRef axis;
+    int64_t dim;
+    Ints local;
+    hlo::TypeId type;
+    ValueId v;
+  };
+  /// Nothing where no axis divides a dimension.
+  std::optional<ManualBody> beginManual(ValueId x, const Ints& d);
+  void endManual(const ManualBody& body, ValueId result);
   hlo::OpId manualOp(ValueId x, const Ints& d, int64_t dim, const hlo::AxisRef& axis);
   hlo::Groups groupsOf(const hlo::AxisRef& axis) const;
   /// An axis of more than one device and a dimension that it divides; -1 where there is none.

@@ -107,6 +107,27 @@ hlo::OpId Generator::manualOp(ValueId x, const Ints& d, int64_t dim, const hlo::
   return op;
 }
 
+std::optional<Generator::ManualBody> Generator::beginManual(ValueId x, const Ints& d) {
+  ManualBody body;
+  body.dim = manualDim(d, body.axis);
+  if (body.dim < 0) return std::nullopt;
+  body.op = manualOp(x, d, body.dim, body.axis);
+  body.local = d;
+  body.local[body.dim] /= body.axis.size;
+  body.type = m_.tensorType(ElementType::kS32, body.local);
+  body.outer = b_.region();
+  const RegionId region = b_.addRegion(body.op);
+  body.v = m_.addArg(region, body.type, hlo::LocId());
+  b_.atEnd(region);
+  return body;
+}
+
+void Generator::endManual(const ManualBody& body, ValueId result) {
+  b_.yield({result});
+  b_.atEnd(body.outer);
+  keep(b_.result(body.op));
+}
+
 hlo::Groups Generator::groupsOf(const hlo::AxisRef& axis) const {
   const hlo::Mesh& mesh = m_.meshes[0];
   hlo::Groups groups;
@@ -122,16 +143,12 @@ hlo::Groups Generator::groupsOf(const hlo::AxisRef& axis) const {
 
 /// A body on local shapes over one axis, the other axes free: with a sum over the manual axis or without.
 void Generator::manualStep(ValueId x, const Ints& d) {
-  hlo::AxisRef ref;
-  int64_t dim = manualDim(d, ref);
-  if (dim < 0) return;
-  OpId op = manualOp(x, d, dim, ref);
-  Ints local = d;
-  local[dim] /= ref.size;
-  hlo::TypeId type = m_.tensorType(ElementType::kS32, local);
-  RegionId outer = b_.region(), body = b_.addRegion(op);
-  ValueId v = m_.addArg(body, type, hlo::LocId());
-  b_.atEnd(body);
+  const std::optional<ManualBody> body = beginManual(x, d);
+  if (!body) return;
+  const hlo::AxisRef ref = body->axis;
+  const int64_t dim = body->dim;
+  const hlo::TypeId type = body->type;
+  ValueId v = body->v;
   if (r_.chance(60)) {
     OpId sum = b_.create(Opcode::all_reduce, {v}, {type});
     m_.setGroups(sum, AttrKey::replica_groups, groupsOf(ref));
@@ -142,9 +159,7 @@ void Generator::manualStep(ValueId x, const Ints& d) {
   } else {
     v = b_.multiply(v, b_.add(b_.iota(type, dim), b_.splatInt(type, 2)));
   }
-  b_.yield({v});
-  b_.atEnd(outer);
-  keep(b_.result(op));
+  endManual(*body, v);
 }
 
 /// A manual region over one axis inside of one over another.
@@ -176,16 +191,12 @@ void Generator::nestedManualStep(ValueId x, const Ints& d) {
 
 /// A ring permute, or a gather followed by a scatter, inside a manual region.
 void Generator::exchangeStep(ValueId x, const Ints& d) {
-  hlo::AxisRef ref;
-  int64_t dim = manualDim(d, ref);
-  if (dim < 0) return;
-  OpId op = manualOp(x, d, dim, ref);
-  Ints local = d;
-  local[dim] /= ref.size;
-  hlo::TypeId type = m_.tensorType(ElementType::kS32, local);
-  RegionId outer = b_.region(), body = b_.addRegion(op);
-  ValueId v = m_.addArg(body, type, hlo::LocId());
-  b_.atEnd(body);
+  const std::optional<ManualBody> body = beginManual(x, d);
+  if (!body) return;
+  const hlo::AxisRef ref = body->axis;
+  const int64_t dim = body->dim;
+  const hlo::TypeId type = body->type;
+  ValueId v = body->v;
   hlo::Groups groups = groupsOf(ref);
   OpId first;
   if (r_.chance(50)) {
@@ -215,9 +226,7 @@ void Generator::exchangeStep(ValueId x, const Ints& d) {
     b_.combinerRegion(second, Opcode::add, ElementType::kS32);
     v = b_.result(second);
   }
-  b_.yield({v});
-  b_.atEnd(outer);
-  keep(b_.result(op));
+  endManual(*body, v);
 }
 
 }  // namespace tpu::partition

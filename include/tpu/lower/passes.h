@@ -1,4 +1,5 @@
-// tpu-lower as a list of passes over one state: import, inline, lower. Up to `lower` the program is HLO, after it llo.
+// tpu-lower as a list of passes over one state. Up to the last one, `lower`, the program is HLO, after it
+// llo.
 #pragma once
 #include <optional>
 

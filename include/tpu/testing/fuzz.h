@@ -1,5 +1,5 @@
 // What the fuzz targets share. A target reads any bytes: they end in an error or in something that can be
-// written, and what was written can be read. The programs are built by the preset `fuzz`; packaging/fuzz.sh
+// written, and what was written can be read. The programs are built by the preset `fuzz`; packaging/fuzz.py
 // runs them.
 #pragma once
 #include <cstdint>
