@@ -12,13 +12,12 @@ constexpr Opcode kBytecode[] = {
 #include "bytecode/ops.def"
 };
 
+using enum hlo::Opcode;
 constexpr Opcode kHloText[] = {
-#define TPU_HLO_TEXT_OP(name, op) Opcode::op,
+#define TPU_HLO_TEXT_OP(name, op) op,
+#define TPU_HLO_TEXT_BUILT(name, function, ...) __VA_OPT__(__VA_ARGS__, )
 #include "hlo_text/opcodes.def"
-    // Those that the reader builds op by op.
-    Opcode::constant, Opcode::custom_call, Opcode::dynamic_slice, Opcode::dynamic_update_slice, Opcode::tuple,
-    Opcode::get_tuple_element, Opcode::after_all, Opcode::optimization_barrier, Opcode::while_, Opcode::case_,
-    Opcode::if_, Opcode::call, Opcode::return_, Opcode::all_to_all, Opcode::rng, Opcode::sdy_manual_computation};
+};
 
 }  // namespace
 

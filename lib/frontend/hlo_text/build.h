@@ -73,11 +73,35 @@ class Build {
     return c.error(code, i.at, text);
   }
 
-  // build_ops.cc: operations that are more than a row of opcodes.def
+  // build_dispatch.cc: which function builds which operation
+  using Builder = bool (Build::*)(Frame& frame, const Instruction& i, Val* out);
+  /// Of a row of opcodes.def that names one; else null.
+  static Builder builderOf(llvm::StringRef opcode);
   bool build(Frame& frame, const Instruction& i, Val* out);
+  /// All operands, at least so many; as values, or as the arrays in them.
+  bool someOperands(Frame& frame, const Instruction& i, size_t least, Vals* in);
+  bool inlined(const Instruction& i, llvm::StringRef attribute, const Vals& in, Val* out);
+  bool leavesOf(Frame& frame, const Instruction& i, llvm::SmallVectorImpl<ValueId>* values);
+  bool buildTuple(Frame& frame, const Instruction& i, Val* out);
+  bool buildElement(Frame& frame, const Instruction& i, Val* out);
+  bool buildSame(Frame& frame, const Instruction& i, Val* out);
+  bool buildAfterAll(Frame& frame, const Instruction& i, Val* out);
+  bool buildBarrier(Frame& frame, const Instruction& i, Val* out);
+  bool buildBitcast(Frame& frame, const Instruction& i, Val* out);
+  bool buildCall(Frame& frame, const Instruction& i, Val* out);
+  bool buildFusion(Frame& frame, const Instruction& i, Val* out);
+  bool buildAsyncStart(Frame& frame, const Instruction& i, Val* out);
+  bool buildCopyStart(Frame& frame, const Instruction& i, Val* out);
+  bool buildDone(Frame& frame, const Instruction& i, Val* out);
+  bool buildWhile(Frame& frame, const Instruction& i, Val* out);
+  bool buildConditional(Frame& frame, const Instruction& i, Val* out);
+  bool buildAllToAll(Frame& frame, const Instruction& i, Val* out);
+  bool buildRng(Frame& frame, const Instruction& i, Val* out);
+
+  // build_ops.cc: operations that are more than a row of opcodes.def
   bool simple(Frame& frame, const Instruction& i, Opcode opcode, const Shape& shape, Val* out);
   bool regions(const Instruction& i, OpId op, llvm::ArrayRef<ValueId> operands);
-  bool constant(const Instruction& i, Val* out);
+  bool constant(Frame& frame, const Instruction& i, Val* out);
   bool elidedConstant(const Instruction& i, Val* out);
   bool elements(const Instruction& i, Cursor& at, const Shape& shape, std::vector<uint8_t>* out);
   bool element(const Instruction& i, Cursor& at, ElementType type, uint8_t* out);

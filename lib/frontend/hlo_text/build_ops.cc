@@ -1,4 +1,4 @@
-// Operations one by one: rows of opcodes.def, and those that are more than a row.
+// Operations that are more than a row of opcodes.def, one by one.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,19 +10,6 @@
 namespace tpu::frontend::hlo_text {
 
 using llvm::StringRef;
-
-namespace {
-
-std::optional<hlo::Opcode> rowOf(StringRef opcode) {
-  static const llvm::StringMap<hlo::Opcode> rows = {
-#define TPU_HLO_TEXT_OP(name, op) {name, hlo::Opcode::op},
-#include "opcodes.def"
-  };
-  const auto found = rows.find(opcode);
-  return found == rows.end() ? std::nullopt : std::optional(found->second);
-}
-
-}  // namespace
 
 bool Build::element(const Instruction& i, Cursor& at, ElementType type, uint8_t* out) {
   if (isComplex(type)) {
@@ -101,7 +88,7 @@ bool Build::elidedConstant(const Instruction& i, Val* out) {
   return true;
 }
 
-bool Build::constant(const Instruction& i, Val* out) {
+bool Build::constant(Frame&, const Instruction& i, Val* out) {
   if (i.shape.kind != Shape::kArray) return fail(i, "constant tuples are not read", Code::kUnsupportedFormat);
   if (i.inside.trim(" {}") == "...") return elidedConstant(i, out);
   const std::string copy = i.inside.str();
@@ -481,94 +468,6 @@ bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
   llvm::ArrayRef<ValueId> rest(made);
   *out = assemble(i.shape, rest);
   return true;
-}
-
-bool Build::build(Frame& frame, const Instruction& i, Val* out) {
-  const StringRef opcode = i.opcode;
-  if (opcode == "constant") return constant(i, out);
-  if (opcode == "custom-call") return customCall(frame, i, out);
-  if (opcode == "dynamic-slice" || opcode == "dynamic-update-slice") return dynamicSlice(frame, i, out);
-  if (const auto row = rowOf(opcode)) return simple(frame, i, *row, i.shape, out);
-  Vals in;
-  if (!operands(frame, i, &in)) return false;
-  const auto needs = [&](size_t n) { return in.size() >= n || fail(i, "'" + opcode + "' has too few operands"); };
-  if (opcode == "tuple") {
-    out->tuple = true;
-    out->elements = std::move(in);
-    return true;
-  }
-  if (opcode == "get-tuple-element") {
-    int64_t index;
-    if (!needs(1)) return false;
-    if (i.get("index").getAsInteger(10, index) || !in[0].tuple || index < 0 || index >= static_cast<int64_t>(in[0].elements.size()))
-      return fail(i, "there is no element " + i.get("index") + " of this value");
-    *out = in[0].elements[static_cast<size_t>(index)];
-    return true;
-  }
-  if (opcode == "copy" || opcode == "domain" || opcode == "add-dependency") {
-    if (!needs(1)) return false;
-    *out = in[0];
-    return true;
-  }
-  if (opcode == "after-all") {
-    llvm::SmallVector<ValueId, 4> tokens;
-    for (const Val& v : in) leaves(v, tokens);
-    out->v = b.result(b.create(Opcode::after_all, tokens, {m.tokenType()}));
-    return true;
-  }
-  if (opcode == "opt-barrier" || opcode == "optimization-barrier") {
-    llvm::SmallVector<ValueId, 8> values;
-    for (const Val& v : in) leaves(v, values);
-    llvm::SmallVector<hlo::TypeId, 8> types;
-    for (ValueId v : values) types.push_back(m.value(v).type);
-    const OpId op = b.create(Opcode::optimization_barrier, values, types);
-    const llvm::SmallVector<ValueId, 8> made(m.op(op).results.begin(), m.op(op).results.end());
-    llvm::ArrayRef<ValueId> rest(made);
-    *out = assemble(i.shape, rest);
-    return true;
-  }
-  if (opcode == "bitcast") {
-    if (!needs(1)) return false;
-    const auto operand = frame.computation->index.find(i.operands[0]);
-    if (in[0].tuple || i.shape.kind != Shape::kArray) return fail(i, "a bitcast takes an array");
-    return bitcast(i, in[0].v, frame.computation->instructions[operand->second].shape, out);
-  }
-  if (opcode == "call" && i.get("to_apply").ltrim("%").starts_with("xla.sdy.manual_computation_body") && (in.empty() || in[0].manual)) {
-    out->manual = in.empty() ? std::make_shared<Manual>() : in[0].manual;
-    out->manual->call = &i;
-    for (const Val& v : in) out->manual->order.push_back(v.index);
-    out->tuple = i.shape.kind == Shape::kTuple;
-    out->elements.resize(out->tuple ? i.shape.elements.size() : 0, *out);
-    return true;
-  }
-  if (opcode == "call" || opcode == "fusion" || opcode == "async-start") {
-    const Computation* callee = called(i, opcode == "call" ? "to_apply" : "calls");
-    Val result;
-    if (!callee || !computation(*callee, in, &result)) return false;
-    if (opcode == "async-start") return started(i, opcode, std::move(result), out);
-    *out = std::move(result);
-    return true;
-  }
-  if (opcode == "while") return needs(1) && whileLoop(i, in[0], out);
-  if (opcode == "conditional") return conditional(i, in, out);
-  if (opcode.ends_with("-done") || opcode == "async-update") {
-    if (!needs(1)) return false;
-    if (!in[0].done) return fail(i, "'" + opcode + "' without a start", Code::kUnsupportedFormat);
-    *out = opcode == "async-update" ? in[0] : *in[0].done;
-    return true;
-  }
-  if (opcode == "copy-start") return needs(1) && started(i, opcode, in[0], out);
-  if (StringRef base = opcode; base.consume_back("-start")) {
-    if (const auto row = rowOf(base)) {
-      Val result;
-      return simple(frame, i, *row, resultShape(i, base), &result) && started(i, base, std::move(result), out);
-    }
-  }
-  llvm::SmallVector<ValueId, 8> values;
-  for (const Val& v : in) leaves(v, values);
-  if (opcode == "all-to-all") return allToAll(i, values, out);
-  if (opcode == "rng") return rng(i, values, out);
-  return fail(i, "operation '" + opcode + "' of HLO is not read", Code::kUnknownOp);
 }
 
 }  // namespace tpu::frontend::hlo_text
