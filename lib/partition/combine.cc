@@ -67,14 +67,14 @@ class Combine {
       open.erase(it);
     };
     auto needs = [&](OpId id) {
-      const std::vector<ValueId> operands(m_.op(id).operands.begin(), m_.op(id).operands.end());  // emit adds operations
-      for (ValueId v : operands) {
-        if (auto it = waiting.find(v.v); it != waiting.end()) close(std::string(it->second));
+      for (size_t i = 0; i < m_.op(id).operands.size(); ++i) {  // by number: closing a group adds operations
+        if (auto it = waiting.find(m_.op(id).operands[i].v); it != waiting.end())
+          close(std::string(it->second));
       }
     };
     for (OpId id : before) {
-      const std::vector<RegionId> regions(m_.op(id).regions.begin(), m_.op(id).regions.end());
-      for (RegionId inner : regions) {
+      for (size_t k = 0; k < m_.op(id).regions.size(); ++k) {
+        const RegionId inner = m_.op(id).regions[k];
         if (!kind(id)) region(inner);
         hlo::walk(m_, inner, needs);
       }

@@ -371,16 +371,16 @@ class Importer {
   /// Scalars of reducers and comparators are whole everywhere: there is nothing to ask for.
   void dropRequests(hlo::RegionId r) {
     std::vector<OpId>& ops = m_.region(r).ops;
-    std::vector<ValueId> map(m_.numValues());
-    bool any = false;
+    std::map<uint32_t, ValueId> asked;  // result of a request -> its operand
     llvm::erase_if(ops, [&](OpId id) {
       if (m_.op(id).opcode != Opcode::sdy_sharding_constraint) return false;
-      map[m_.op(id).results[0].v] = m_.op(id).operands[0];
-      return any = true;
+      asked[m_.op(id).results[0].v] = m_.op(id).operands[0];
+      return true;
     });
+    if (asked.empty()) return;
     for (OpId id : ops) {
       for (ValueId& v : m_.op(id).operands) {
-        while (any && v.v < map.size() && map[v.v].valid()) v = map[v.v];
+        for (auto it = asked.find(v.v); it != asked.end(); it = asked.find(v.v)) v = it->second;
       }
     }
   }
