@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace tpu::frontend {
 
@@ -152,6 +153,15 @@ std::pair<int, int> Cursor::lineColumn(const char* at) {
 std::string Cursor::locate(const char* at) {
   auto [line, column] = lineColumn(at);
   return filename_ + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
+std::string quotedText(llvm::StringRef text) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  os << '"';
+  llvm::printEscapedString(text, os);
+  os << '"';
+  return out;
 }
 
 std::string baseName(llvm::StringRef filename) {

@@ -123,6 +123,9 @@ class Cursor {
   int line_;
 };
 
+/// A string as MLIR writes it, with quotes and escapes.
+std::string quotedText(llvm::StringRef text);
+
 /// "dir/model.mlir" -> "model.mlir"; "-" -> "<stdin>".
 std::string baseName(llvm::StringRef filename);
 

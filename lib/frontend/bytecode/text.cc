@@ -85,13 +85,7 @@ std::string Text::axes(llvm::ArrayRef<uint64_t> rows) {
 std::string Text::attrName(llvm::StringRef name) {
   bool plain = !name.empty() && (llvm::isAlpha(name[0]) || name[0] == '_');
   for (char c : name) plain = plain && (llvm::isAlnum(c) || c == '_' || c == '$' || c == '.');
-  if (plain) return name.str();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << '"';
-  llvm::printEscapedString(name, os);
-  os << '"';
-  return text;
+  return plain ? name.str() : quotedText(name);
 }
 
 std::optional<llvm::StringRef> Text::string(uint32_t row) {
@@ -109,11 +103,7 @@ bool Text::enter(uint64_t offset) {
   return true;
 }
 
-void Text::quoted(llvm::StringRef text) {
-  os_ << '"';
-  llvm::printEscapedString(text, os_);
-  os_ << '"';
-}
+void Text::quoted(llvm::StringRef text) { os_ << quotedText(text); }
 
 void Text::printDict(const AttrNode& node) {
   if (node.tag != AttrTag::kDict) {

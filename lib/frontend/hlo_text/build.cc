@@ -61,12 +61,7 @@ std::string stringOfMlir(StringRef value) {
     plain += next == 'n' ? '\n' : next == 't' ? '\t' : next == 'r' ? '\r' : next;
     rest = rest.drop_front();
   }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << '"';
-  llvm::printEscapedString(plain, os);
-  os << '"';
-  return text;
+  return quotedText(plain);
 }
 
 // The user's line where the dump has it, else the line of the text.
