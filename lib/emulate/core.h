@@ -39,13 +39,14 @@ struct Fifo {
 // Rows that gather where no FIFO bounds them.
 inline constexpr int kMaxGatheredRows = 1024;
 
-// A matrix unit. Rows gather in `lhs` until somebody pops a value that they produce, or the weights change.
+// A matrix unit. Rows gather in `given` until somebody pops a value that they produce, or the weights change.
 struct Mxu {
   struct Stage {
     std::shared_ptr<PushedWeights> pushed;
     std::vector<uint8_t> undefined;  // per column
   };
   struct Given {
+    Vector value;
     isa::Opcode opcode{};
     uint8_t panel = 0;
   };
@@ -53,8 +54,7 @@ struct Mxu {
   std::array<Stage, 2> stage;
   std::shared_ptr<const PushedWeights> weights;
   std::vector<uint8_t> undefined_columns;
-  std::vector<Vector> lhs;   // gathered operands of products
-  std::vector<Given> given;  // what stands in lhs
+  std::vector<Given> given;  // operands of products
   std::vector<uint8_t> undefined_rows;
   int rows = 0;  // gathered
   bool lhs_integer = false;

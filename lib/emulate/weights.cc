@@ -19,13 +19,13 @@ int64_t freshId() {
   return ++last;
 }
 
+}  // namespace
+
 bool isTransposed(isa::Opcode op) {
   using enum isa::Opcode;
   return op == vmatpusht_f32 || op == vmatpusht_bf16 || op == vmatpusht_s8 || op == vmatpusht_u8 ||
          op == vmatpusht_f8e4m3fn || op == vmatpusht_f8e5m2;
 }
-
-}  // namespace
 
 Lanes lanesOf(int side, int panel) {
   if (side < kLanes) return {panel * side, side, 0};

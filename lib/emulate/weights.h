@@ -11,6 +11,9 @@
 
 namespace tpu::emulate {
 
+/// Whether a push takes columns of the matrix.
+bool isTransposed(isa::Opcode push);
+
 /// Which part of an operand's rows stands where in a matrix of side x side.
 struct Lanes {
   int first, count, at;  // lanes of the register; row or column of the matrix of the first one

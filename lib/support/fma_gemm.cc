@@ -118,8 +118,8 @@ void pack(const float* rhs, ptrdiff_t rhs_stride, int64_t width, int64_t depth, 
   }
 }
 
-// One block of k against packed stripes of `stripe` rows, of which the first `depth` count. Rows of the left-hand side are copied first where their stride would
-// make them collide in the cache.
+// One block of k against packed stripes of `stripe` rows, of which the first `depth` count. Rows of the
+// left-hand side are copied first where their stride would make them collide in the cache.
 void block(const float* lhs, ptrdiff_t lhs_stride, const float* packed, float* acc, ptrdiff_t acc_stride,
            int64_t m, int64_t width, int64_t stripe, int64_t depth) {
   const bool copy = lhs_stride % 256 == 0 && m > 1;

@@ -24,7 +24,7 @@ void elementShadow(isa::Opcode op, const uint32_t* shadow, uint8_t* out) {
 }
 
 template <bool kStrict>
-void pushWeights(Core& c, const Op& op, bool transposed) {
+void pushWeights(Core& c, const Op& op) {
   Mxu& m = c.mxu[op.unit];
   Mxu::Stage& stage = m.stage[op.small[0]];
   if (!stage.pushed || stage.pushed.use_count() > 1 || stage.pushed->opcode() != op.opcode)
@@ -33,6 +33,7 @@ void pushWeights(Core& c, const Op& op, bool transposed) {
   if constexpr (kStrict) {
     const int n = isa::mxuRows(op.opcode), first = op.small[1] * n;
     const Lanes lanes = lanesOf(m.side, op.small[2]);
+    const bool transposed = isTransposed(op.opcode);
     stage.undefined.resize(m.side);
     uint8_t undefined[kMaxOperandRows * 128];
     elementShadow(op.opcode, c.v_shadow[op.a].w, undefined);
@@ -59,9 +60,8 @@ const float* gatheredRows(const Mxu& m) {
   static thread_local std::vector<Vector> room;
   float* rows = scratch(room, (static_cast<size_t>(m.rows) + kMaxOperandRows) * m.side);
   float* to = rows;
-  for (size_t i = 0; i < m.given.size(); ++i) {
-    const Mxu::Given& g = m.given[i];
-    const int n = operandRows(g.opcode, m.lhs[i].w, lanesOf(m.side, g.panel), m.side, to);
+  for (const Mxu::Given& g : m.given) {
+    const int n = operandRows(g.opcode, g.value.w, lanesOf(m.side, g.panel), m.side, to);
     if (m.panels == 1 || g.panel + 1 == m.panels) to += n * m.side;
   }
   return rows;
@@ -71,13 +71,14 @@ const float* gatheredRows(const Mxu& m) {
 // meet an infinity or a NaN. Arrays narrower than the unit are filled up with such zeros.
 int64_t depthOf(const Mxu& m, const float* rows, const PushedWeights::Matrix& weights) {
   constexpr int kBlock = 16;
-  for (int k = m.side; weights.finite && k > 0; k -= kBlock) {
+  if (!weights.finite) return m.side;
+  for (int k = m.side; k > 0; k -= kBlock) {
     uint32_t bits = 0;
     for (int r = 0; r < m.rows; ++r)
       for (int i = 0; i < kBlock; ++i) bits |= std::bit_cast<uint32_t>(rows[r * m.side + k - kBlock + i]);
     if (bits << 1) return k;
   }
-  return weights.finite ? 0 : m.side;
+  return 0;
 }
 
 // Their products, row by row.
@@ -156,7 +157,6 @@ void toAccumulators(Mxu& m, int unit, bool strict) {
 // What remains when the complete row sets are done: the lane panels of the one that has only begun.
 void keepBegunRows(Mxu& m) {
   const int first = static_cast<int>(m.given.size()) - m.panels_given;
-  m.lhs.erase(m.lhs.begin(), m.lhs.begin() + first);
   m.given.erase(m.given.begin(), m.given.begin() + first);
   if (m.panels_given && !m.undefined_rows.empty())
     m.undefined_rows.erase(m.undefined_rows.begin(), m.undefined_rows.begin() + m.rows);
@@ -195,8 +195,7 @@ bool gather(Core& c, const Op& op, int* n) {
            "lane panel " + llvm::Twine(panel) + " where panel " + llvm::Twine(before) + " is expected");
     return false;
   }
-  m.lhs.push_back(c.v[op.a]);
-  m.given.push_back({op.opcode, static_cast<uint8_t>(panel)});
+  m.given.emplace_back(c.v[op.a], op.opcode, static_cast<uint8_t>(panel));
   if constexpr (kStrict) {
     const Lanes lanes = lanesOf(m.side, panel);
     m.undefined_rows.resize(m.rows + *n);
@@ -263,10 +262,10 @@ TPU_EXEC(vlatch) {
   if constexpr (kStrict) m.undefined_columns = stage.undefined;
 }
 
-#define TPU_MXU_ROWS(type)                                          \
-  TPU_EXEC(vmatpush_##type) { pushWeights<kStrict>(c, op, false); } \
-  TPU_EXEC(vmatpusht_##type) { pushWeights<kStrict>(c, op, true); } \
-  TPU_EXEC(vmatmul_##type) { matmul<kStrict>(c, op); }              \
+#define TPU_MXU_ROWS(type)                                    \
+  TPU_EXEC(vmatpush_##type) { pushWeights<kStrict>(c, op); }  \
+  TPU_EXEC(vmatpusht_##type) { pushWeights<kStrict>(c, op); } \
+  TPU_EXEC(vmatmul_##type) { matmul<kStrict>(c, op); }        \
   TPU_EXEC(vmatmul_acc_##type) { matmulAcc<kStrict>(c, op); }
 TPU_MXU_ROWS(f32)
 TPU_MXU_ROWS(bf16)

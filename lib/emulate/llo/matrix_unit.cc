@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "../weights.h"
+
 namespace tpu::emulate::llo_run {
 namespace {
 constexpr int kLanes = 128;
@@ -15,24 +17,25 @@ MatrixUnit::MatrixUnit(int side, int accumulators) : side_(side), accumulators_(
   for (Vector& v : accumulators_) v = Vector{};
 }
 
-// A side below 128 takes half `panel` of the lanes, a larger one lane panel `panel` of its columns.
 void MatrixUnit::push(isa::Opcode op, const Vector& a, bool transposed, int staging, int group, int panel) {
   alignas(64) float values[kMaxOperandRows * kLanes];
-  const int rows = mxuOperand(op, a.w, values), width = side_ < kLanes ? side_ : kLanes;
-  const int first_lane = side_ < kLanes ? panel * side_ : 0, first = side_ < kLanes ? 0 : panel * kLanes;
+  const int rows = mxuOperand(op, a.w, values);
+  const Lanes lanes = lanesOf(side_, panel);
   for (int r = 0; r < rows && group * rows + r < side_; ++r)
-    for (int l = 0; l < width; ++l) {
-      const int major = group * rows + r, minor = first + l;
-      staging_[staging][transposed ? minor * side_ + major : major * side_ + minor] = values[r * kLanes + first_lane + l];
+    for (int l = 0; l < lanes.count; ++l) {
+      const int major = group * rows + r, minor = lanes.at + l;
+      staging_[staging][transposed ? minor * side_ + major : major * side_ + minor] =
+          values[r * kLanes + lanes.first + l];
     }
 }
 
 void MatrixUnit::multiply(isa::Opcode op, const Vector& a, int panel, std::deque<Vector>& out) {
   alignas(64) float values[kMaxOperandRows * kLanes];
-  const int rows = mxuOperand(op, a.w, values), width = side_ < kLanes ? side_ : kLanes, panels = isa::mxuPanels(side_);
-  const int first_lane = side_ < kLanes ? panel * side_ : 0, first = side_ < kLanes ? 0 : panel * kLanes;
+  const int rows = mxuOperand(op, a.w, values), panels = isa::mxuPanels(side_);
+  const Lanes lanes = lanesOf(side_, panel);
   for (int r = 0; r < rows; ++r)
-    for (int l = 0; l < width; ++l) lhs_[r * side_ + first + l] = values[r * kLanes + first_lane + l];
+    for (int l = 0; l < lanes.count; ++l)
+      lhs_[r * side_ + lanes.at + l] = values[r * kLanes + lanes.first + l];
   if (side_ > kLanes && panel != panels - 1) return;
   // Integer products of up to 256 bytes are exact in f32.
   std::vector<float> product(rows * side_, 0);
@@ -43,7 +46,7 @@ void MatrixUnit::multiply(isa::Opcode op, const Vector& a, int panel, std::deque
       Vector& v = out.emplace_back();
       v = Vector{};
       for (int r = 0; r < 8; ++r)
-        for (int l = 0; l < width; ++l) {
+        for (int l = 0; l < lanes.count; ++l) {
           const float x = product[(g * 8 + r) * side_ + p * kLanes + l];
           v.w[r * kLanes + l] = integer ? static_cast<uint32_t>(static_cast<int32_t>(x)) : std::bit_cast<uint32_t>(x);
         }
