@@ -25,10 +25,21 @@ struct FullCopy {
   int64_t bytes = 0;  // per device, of the largest step
 };
 
+/// What one operation was turned into: the largest value on a device against what it reads, gives and needs itself (its
+/// own shard with borders, candidates of all shards), in bits.
+struct Held {
+  hlo::OpId op;
+  std::string loc;
+  hlo::Opcode opcode, largest_op;  // the operation as it was, and what makes the largest value
+  int64_t largest = 0, source = 0, destination = 0, need = 0;
+  bool reported = false;  // among full_copies
+};
+
 struct Context {
   hlo::MeshId mesh;  // none: a program for one device
   std::vector<Request> requests;
   std::vector<FullCopy> full_copies;
+  std::vector<Held>* held = nullptr;  // of every operation, where somebody asks
   std::string explain;          // --explain=VALUE: the value asked about
   hlo::ValueId explain_value;   // found by propagation
   std::string explanation;      // where its sharding comes from, and how its operation may be divided

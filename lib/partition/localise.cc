@@ -2,6 +2,7 @@
 // their ids and get per-device types.
 #include "localise.h"
 
+#include "flow.h"
 #include "tpu/sharding/text.h"
 
 namespace tpu::partition {
@@ -14,6 +15,13 @@ using hlo::ShardingId;
 using hlo::ValueId;
 using sharding::Axes;
 using sharding::AxesRef;
+
+namespace {
+/// Of the whole array, 0 for tokens.
+int64_t bitsOf(const hlo::Type& type) {
+  return type.kind == hlo::TypeKind::kTensor ? type.numElements() * elementBits(type.element) : 0;
+}
+}  // namespace
 
 Localiser::Localiser(hlo::Module& m, Context& ctx)
     : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), b_(m, m.func(m.entry).body) {
@@ -167,6 +175,7 @@ ValueId Localiser::maskPadding(ValueId v, ValueId local, int64_t dim, ValueId fi
   if (n % k == 0) return local;
   int64_t c = sharding::shardSize(n, k);
   hlo::Dims dims = m_.typeOf(local).dims;
+  needs(local, dim, dims[dim]);
   ValueId valid = inRange(dims, dim, affine(l.dims[dim], c, 0), INT32_MIN, n);
   return b_.select(valid, local, b_.broadcastScalar(fill, dims));
 }
@@ -200,13 +209,49 @@ llvm::Error Localiser::region(RegionId r) {
   for (OpId id : before) {
     b_.into(at_, list_);
     b_.loc = m_.op(id).loc;
+    const size_t first = after.size();
+    const int64_t source = ctx_.held ? largestOperand(id) : 0;
+    need_ = 0;
+    reported_ = false;
     if (llvm::Error e = op(id)) return e;
+    if (ctx_.held && !hasPartitionedRegions(m_.op(id).opcode)) measure(id, first, source);
   }
   m_.region(r).ops = std::move(after);
   at_ = outer;
   list_ = outer_list;
   if (list_) b_.into(at_, list_);
   return llvm::Error::success();
+}
+
+int64_t Localiser::largestOperand(OpId id) const {
+  int64_t bits = 0;
+  for (ValueId v : m_.op(id).operands) bits = std::max(bits, bitsOf(m_.typeOf(current(v))));
+  return bits;
+}
+
+void Localiser::needs(ValueId v, int64_t dim, int64_t elements) {
+  const hlo::Type& t = m_.typeOf(v);
+  // Masks over it are of 32-bit numbers.
+  need_ = std::max(need_, std::max<int64_t>(32, elementBits(t.element)) * (t.numElements() / std::max<int64_t>(1, t.dims[dim])) * elements);
+}
+
+void Localiser::measure(OpId id, size_t first, int64_t source) {
+  Held held;
+  held.op = id;
+  held.loc = m_.loc(m_.op(id).loc).str();
+  held.opcode = held.largest_op = m_.op(id).opcode;
+  held.source = source;
+  held.need = need_;
+  held.reported = reported_;
+  for (ValueId v : m_.op(id).results) held.destination = std::max(held.destination, bitsOf(m_.typeOf(current(v))));
+  for (OpId made : llvm::ArrayRef<OpId>(*list_).drop_front(first)) {
+    for (ValueId v : m_.op(made).results) {
+      if (bitsOf(m_.typeOf(v)) <= held.largest) continue;
+      held.largest = bitsOf(m_.typeOf(v));
+      held.largest_op = m_.op(made).opcode;
+    }
+  }
+  ctx_.held->push_back(std::move(held));
 }
 
 llvm::Error Localiser::controlOp(OpId id) {

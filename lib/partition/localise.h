@@ -19,6 +19,13 @@ class Localiser {
   // --- regions and control flow (localise.cc)
   llvm::Error region(hlo::RegionId r);
   llvm::Error op(hlo::OpId id);
+  /// Notes what the operation, which read `source` bits, became: the list's ops from `first` on.
+  void measure(hlo::OpId id, size_t first, int64_t source);
+  int64_t largestOperand(hlo::OpId id) const;
+  /// The operation being written needs a value like `v` with `elements` along `dim`.
+  void needs(hlo::ValueId v, int64_t dim, int64_t elements);
+  /// Dimensions that do not divide are held padded to what all steps of a reshard cut.
+  void needsPadding(llvm::ArrayRef<int64_t> sizes, int64_t bits, const Layout& before, const Plan& plan);
   llvm::Error controlOp(hlo::OpId id);
   llvm::Error manualOp(hlo::OpId id);
   void localiseArgs(hlo::RegionId r);
@@ -69,6 +76,10 @@ class Localiser {
 
   // --- windows (localise_window.cc)
   hlo::ValueId fetch(hlo::ValueId v, int64_t dim, const Window& w, sharding::AxesRef axes, hlo::ValueId fill);
+  hlo::ValueId fetchBlocks(hlo::ValueId v, int64_t dim, const Window& w, const Blocks& blocks, sharding::AxesRef axes,
+                           hlo::ValueId fill);
+  /// A number by position along the axes, s32; -1 where it does not matter.
+  hlo::ValueId numberAt(llvm::ArrayRef<int64_t> numbers, sharding::AxesRef axes);
   hlo::ValueId spread(hlo::ValueId all, int64_t dim, const Window& w, sharding::AxesRef axes, hlo::ValueId fill,
                       int64_t own);
   int64_t runningDim(hlo::OpId id) const;
@@ -110,6 +121,8 @@ class Localiser {
   std::map<std::vector<int64_t>, hlo::ValueId> coordinates_;
   std::vector<hlo::Why> whys_;    // of the new module
   std::vector<uint32_t> why_of_;  // reshard op -> row of the old list
+  int64_t need_ = 0;              // bits that the operation being written needs at once
+  bool reported_ = false;         // as a full copy
   hlo::OpId reason_;              // the op whose expansion is written
 };
 

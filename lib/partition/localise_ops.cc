@@ -165,6 +165,7 @@ llvm::Error Localiser::joinPartials(OpId id, AxesRef partial) {
     dims.append(m_.typeOf(v).dims.begin(), m_.typeOf(v).dims.end());
     ValueId part = b_.allGather(b_.reshape(v, dims), ctx_.mesh, partial, 0);
     noteWhy(m_.value(part).def, "reduce-dim");
+    needs(part, 0, sharding::product(partial));
     operands.push_back(part);
   }
   for (size_t i = 0; i < n; ++i) operands.push_back(m_.op(id).operands[n + i]);
@@ -213,6 +214,7 @@ llvm::Error Localiser::topKOp(OpId id) {
   ValueId offset = b_.convert(affine(axes, c, 0), index_type);
   ValueId index = b_.add(m_.op(first).results[1], b_.broadcastScalar(offset, dims));
   ValueId values = b_.allGather(m_.op(first).results[0], ctx_.mesh, axes, dim);
+  needs(values, dim, mine * sharding::product(axes));
   noteWhy(m_.value(values).def, "top-k");
   ValueId indices = b_.allGather(index, ctx_.mesh, axes, dim);
   noteWhy(m_.value(indices).def, "top-k");
@@ -415,6 +417,7 @@ llvm::Error Localiser::dynamicUpdateSliceOp(OpId id) {
     s = b_.subtract(s, affine(l.dims[d], local[d], -box[d]));
     s = b_.clamp(s32(0), s, s32(local[d] + box[d]));
     v = padDim(v, d, box[d], box[d], b_.scalarInt(m_.typeOf(v).element, 0));
+    needs(v, d, local[d] + 2 * box[d]);
     starts[d] = s;
   }
   for (size_t d = 0; d < whole.size(); ++d) starts[d] = b_.convert(starts[d], ElementType::kS32);

@@ -1,4 +1,6 @@
 // Reshards become the planned sequence of collectives.
+#include <numeric>
+
 #include "causes.h"
 #include "localise.h"
 #include "tpu/sharding/reducer.h"
@@ -108,6 +110,20 @@ ValueId Localiser::applyMove(ValueId v, llvm::ArrayRef<int64_t> sizes, const Lay
   return v;
 }
 
+void Localiser::needsPadding(llvm::ArrayRef<int64_t> sizes, int64_t bits, const Layout& before, const Plan& plan) {
+  llvm::SmallVector<const Layout*, 4> layouts = {&before};
+  for (const Move& move : plan.moves) layouts.push_back(&move.after);
+  llvm::SmallVector<int64_t, 6> finest(sizes.size(), 1);
+  for (const Layout* l : layouts) {
+    for (size_t d = 0; d < sizes.size(); ++d) finest[d] = std::lcm(finest[d], sharding::product(l->dims[d]));
+  }
+  for (const Layout* l : layouts) {
+    int64_t n = bits;
+    for (size_t d = 0; d < sizes.size(); ++d) n *= sharding::shardSize(sizes[d], finest[d]) * finest[d] / sharding::product(l->dims[d]);
+    need_ = std::max(need_, n);
+  }
+}
+
 llvm::Error Localiser::reshardOp(OpId id) {
   ValueId operand = m_.op(id).operands[0], result = m_.op(id).results[0];
   const hlo::Dims sizes = globalType(operand).dims;
@@ -120,6 +136,8 @@ llvm::Error Localiser::reshardOp(OpId id) {
     now = move.after;
     if (&move != &plan.moves.back()) m_.value(v).sharding = internLayout(m_, ctx_.mesh, now);
   }
+  if (ctx_.held && !plan.full_copy) needsPadding(sizes, elementBits(globalType(operand).element), layout(operand), plan);
+  reported_ = plan.full_copy;
   if (plan.full_copy && why_of_[id.v] != ~0u) {
     const hlo::Why& why = m_.whys[why_of_[id.v]];
     ctx_.full_copies.push_back({m_.loc(m_.op(id).loc).str(), why.before, why.after,

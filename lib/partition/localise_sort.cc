@@ -100,6 +100,7 @@ llvm::Error Localiser::sortOp(OpId id) {
       ValueId other = permute(v, axes, pairs);
       noteWhy(m_.value(other).def, "sort");
       both.push_back(b_.concatenate({v, other}, dim));
+      needs(both.back(), dim, 2 * m_.typeOf(v).dims[dim]);
     }
     both = sorter.sort(both);
     ValueId role = b_.reshape(b_.dynamicSlice(b_.ints(ElementType::kS32, roles), {coordinate(axes)}, {1}), {});

@@ -15,6 +15,7 @@ using sharding::Axes;
 using sharding::AxesRef;
 
 ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, ValueId fill) {
+  if (auto blocks = blocksOf(w)) return fetchBlocks(v, dim, w, *blocks, axes, fill);
   Halo h = haloOf(w);
   int64_t c = w.shard();
   // Pieces from the left, far to near: the tail of the shard `hop` places before; from the right the heads.
@@ -37,6 +38,7 @@ ValueId Localiser::fetch(ValueId v, int64_t dim, const Window& w, AxesRef axes, 
   llvm::SmallVector<ValueId, 4> parts(left);
   parts.push_back(v);
   parts.append(right.begin(), right.end());
+  needs(v, dim, c + h.left + h.right + w.count());
   ValueId all = parts.size() == 1 ? v : b_.concatenate(parts, dim);
   int64_t total = m_.typeOf(all).dims[dim];
   // Pieces beyond the ends of the mesh are not sent: the offset counts what is there.
@@ -83,6 +85,7 @@ ValueId Localiser::spread(ValueId all, int64_t dim, const Window& w, AxesRef axe
   ValueId out = b_.dynamicSlice(all, starts, sizes);
   out = b_.select(inRange(m_.typeOf(out).dims, dim, first, 0, w.size), out,
                   b_.broadcastScalar(fill, m_.typeOf(out).dims));
+  needs(out, dim, w.length + 2 * w.dilation);
   int64_t rank = m_.typeOf(out).rank();
   llvm::SmallVector<int64_t, 6> low(rank, 0), high(rank, 0), mid(rank, 0);
   mid[dim] = w.dilation - 1;
@@ -99,6 +102,7 @@ ValueId Localiser::ownPart(ValueId v, int64_t dim, ValueId start, int64_t length
   int64_t c = m_.typeOf(v).dims[dim];
   ValueId zero = b_.scalarInt(m_.typeOf(v).element, 0);
   ValueId relative = b_.subtract(start, affine(axes, c, 0));  // of the box against the own shard
+  needs(v, dim, c + 2 * length);
   ValueId wide = padDim(v, dim, length, length, zero);
   llvm::SmallVector<ValueId, 6> starts(m_.typeOf(v).rank(), s32(0));
   llvm::SmallVector<int64_t, 6> sizes(m_.typeOf(v).dims.begin(), m_.typeOf(v).dims.end());
@@ -321,6 +325,7 @@ llvm::Error Localiser::runningTotal(OpId id, ValueId x, int64_t dim, llvm::Small
   ValueId total = b_.sliceDim(own, dim, forward ? c - 1 : 0, forward ? c : 1);
   ValueId totals = b_.allGather(total, ctx_.mesh, axes, dim);
   noteWhy(m_.value(totals).def, "running-total");
+  needs(totals, dim, sharding::product(axes));
   const hlo::Dims all = m_.typeOf(totals).dims;
   hlo::TypeId index = m_.tensorType(ElementType::kS32, all);
   ValueId before = b_.compare(forward ? hlo::Comparison::kLt : hlo::Comparison::kGt, b_.iota(index, dim),

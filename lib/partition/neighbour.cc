@@ -50,6 +50,40 @@ Halo haloOf(const Window& w) {
   return h;
 }
 
+std::optional<Blocks> blocksOf(const Window& w) {
+  const int64_t c = w.shard();
+  if (w.dilation != 1 || w.shards < 2) return std::nullopt;
+  const Halo h = haloOf(w);
+  // Borders of the next neighbours, or wider ones that every window reaches over.
+  if (w.step == c && ((h.left <= c && h.right <= c) || h.left + c + h.right <= w.count())) return std::nullopt;
+  Blocks out;
+  for (int64_t p = 0; p < w.shards; ++p) {
+    const int64_t start = w.first(p), lo = std::clamp<int64_t>(start, 0, w.size), hi = std::clamp<int64_t>(start + w.count(), 0, w.size);
+    for (int64_t at = lo; at < hi;) {
+      const int64_t q = at / c, end = std::min(hi, (q + 1) * c);
+      // The first round of this length in which the one does not send and the other does not receive yet.
+      size_t r = 0;
+      while (r < out.rounds.size() && (out.rounds[r].length != end - at || out.rounds[r].receives[p] || out.rounds[r].begin[q] >= 0)) ++r;
+      if (r == out.rounds.size()) {
+        BlockRound fresh;
+        fresh.length = end - at;
+        fresh.begin.assign(w.shards, -1);
+        fresh.place.assign(w.shards, -1);
+        fresh.receives.assign(w.shards, false);
+        out.rounds.push_back(std::move(fresh));
+      }
+      BlockRound& round = out.rounds[r];
+      round.pairs.insert(round.pairs.end(), {q, p});
+      round.begin[q] = at - q * c;
+      round.place[p] = at - start;
+      round.receives[p] = true;
+      if (p != q) out.sent += static_cast<double>(end - at) / static_cast<double>(w.shards);
+      at = end;
+    }
+  }
+  return out;
+}
+
 namespace {
 
 int64_t at(llvm::ArrayRef<int64_t> list, size_t i, int64_t otherwise) {
@@ -207,7 +241,8 @@ double neighbourBytes(const hlo::Module& m, hlo::OpId id, const sharding::OpRule
     if (dim < 0) continue;
     double slice = sliceBytes(i, dim);
     const Window& win = windows[w++];
-    total += slice * haloOf(win).sent;
+    const auto blocks = blocksOf(win);
+    total += slice * (blocks ? blocks->sent : haloOf(win).sent);
     if (m.op(id).opcode == Opcode::reverse)
       total += slice * static_cast<double>(win.shard());  // the mirror permute
   }

@@ -7,6 +7,9 @@
 // Two operations work across shards in another way: a cumulative window takes the totals of the shards before,
 // and a sort merges sorted shards pairwise.
 #pragma once
+#include <optional>
+#include <vector>
+
 #include "tpu/sharding/rules.h"
 
 namespace tpu::partition {
@@ -31,6 +34,21 @@ struct Halo {
   double sent = 0;  // elements sent per device along the dimension, mean
 };
 Halo haloOf(const Window& w);
+
+/// A window that moves at another pace than the shards (the half of a dimension, a concatenation), or reaches far to one
+/// side, is put together from blocks instead: in each round some devices send a block of one length to one device each.
+struct BlockRound {
+  int64_t length = 0;
+  std::vector<int64_t> pairs;                 // source, target, source, target ...
+  std::vector<int64_t> begin, place;          // by position along the axes: in the sender's shard, in the receiver's window
+  std::vector<bool> receives;
+};
+struct Blocks {
+  std::vector<BlockRound> rounds;
+  double sent = 0;  // elements sent per device along the dimension, mean
+};
+/// None where borders are exchanged.
+std::optional<Blocks> blocksOf(const Window& w);
 
 /// The windows of the operands of a shifting op along `dim` of the operand; empty where the op has none
 /// (unsupported). For a reverse the window is taken before the mirror permute.
