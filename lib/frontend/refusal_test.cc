@@ -31,7 +31,7 @@ TEST(Refusal, NamesThePlace) {
 
 TEST(Refusal, TheVerifierSpeaksInTheSamePlaces) {
   EXPECT_EQ(body("  %0 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<5xf32>\n  return"),
-            "2:8: reshape: changes the number of elements from f32[4] to f32[5]");
+            "2:8: reshape: changes the number of elements from f32[4] to f32[5] [reshape C2]");
   EXPECT_EQ(body("  %0 = stablehlo.negate %a : tensor<4xf32>"),
             "2:8: region ends in negate, expected return");
   EXPECT_EQ(body("  %0 = call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  return"),

@@ -52,7 +52,7 @@ void fillDefaults(hlo::Module& m, hlo::OpId op) {
       return;
     case Opcode::sort:
       if (!m.has(op, AttrKey::dimension)) m.setInt(op, AttrKey::dimension, -1);
-      if (m.getInt(op, AttrKey::dimension) < 0 && rank > 0)
+      if (const int64_t dim = m.getInt(op, AttrKey::dimension); dim < 0 && dim + static_cast<int64_t>(rank) >= 0)
         m.setInt(op, AttrKey::dimension, m.getInt(op, AttrKey::dimension) + static_cast<int64_t>(rank));
       return;
     default:

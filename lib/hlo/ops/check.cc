@@ -1,6 +1,8 @@
 // Checks that many op rules share, and the comparison and spelling of types.
 #include "check.h"
 
+#include "tpu/hlo/literal.h"
+
 namespace tpu::hlo {
 
 bool compatibleDims(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
@@ -43,8 +45,13 @@ void OpCheck::yield(ElementType element, llvm::ArrayRef<int64_t> dims) {
   type.dims.assign(dims.begin(), dims.end());
 }
 
-llvm::Error OpCheck::fail(const llvm::Twine& text) const {
-  return tpu::fail(Code::kMalformedOp, m.loc(op.loc), opInfo(op.opcode).mnemonic + ": " + text);
+llvm::Error OpCheck::failAs(Code code, Label label, const llvm::Twine& text) const {
+  const llvm::StringRef name = opInfo(op.opcode).mnemonic;
+  const std::string row =
+      label.list && isSpecified(op.opcode)
+          ? (" [" + name + " " + llvm::Twine(label.list) + llvm::Twine(unsigned{label.number}) + "]").str()
+          : std::string();
+  return tpu::fail(code, m.loc(op.loc), name + ": " + text + row);
 }
 
 llvm::SmallVector<TypeId, 2> OpCheck::yields(size_t i) const {
@@ -55,10 +62,11 @@ llvm::SmallVector<TypeId, 2> OpCheck::yields(size_t i) const {
   return types;
 }
 
-llvm::Error OpCheck::needTensors() const {
+llvm::Error OpCheck::needTensors(size_t rows) const {
   for (size_t i = 0; i < numIn(); ++i)
     if (in(i).kind != TypeKind::kTensor)
-      return fail("operand " + llvm::Twine(i) + " is " + text(in(i)) + ", expected a tensor");
+      return fail(I(std::min(i + 1, rows)),
+                  "operand " + llvm::Twine(i) + " is " + text(in(i)) + ", expected a tensor");
   return llvm::Error::success();
 }
 
@@ -70,75 +78,132 @@ llvm::Error OpCheck::needGiven(size_t count) const {
   return llvm::Error::success();
 }
 
-llvm::Error OpCheck::needAttr(AttrKey key) const {
+llvm::Error OpCheck::needAttr(AttrKey key, Label label) const {
   if (has(key)) return llvm::Error::success();
-  return fail("attribute '" + attrName(key) + "' is missing");
+  return fail(label, "attribute '" + attrName(key) + "' is missing");
 }
 
-llvm::Error OpCheck::needRank(size_t operand, int64_t rank) const {
+llvm::Error OpCheck::needRank(size_t operand, int64_t rank, Label label) const {
   if (in(operand).rank() == rank) return llvm::Error::success();
-  return fail("operand " + llvm::Twine(operand) + " is " + text(in(operand)) + ", expected rank " +
-              llvm::Twine(rank));
+  return fail(label, "operand " + llvm::Twine(operand) + " is " + text(in(operand)) + ", expected rank " +
+                         llvm::Twine(rank));
 }
 
-llvm::Error OpCheck::needScalarInts(size_t from) const {
+llvm::Error OpCheck::needScalarInts(size_t from, Label label) const {
   for (size_t i = from; i < numIn(); ++i)
     if (in(i).rank() != 0 || !isInteger(in(i).element))
-      return fail("operand " + llvm::Twine(i) + " is " + text(in(i)) + ", expected an integer scalar");
+      return fail(label, "operand " + llvm::Twine(i) + " is " + text(in(i)) + ", expected an integer scalar");
   return llvm::Error::success();
 }
 
-llvm::Error OpCheck::needDims(AttrKey key, int64_t rank, bool sorted) const {
+llvm::Error OpCheck::needInRange(AttrKey key, int64_t rank, Label label) const {
   llvm::ArrayRef<int64_t> dims = ints(key);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] < 0 || dims[i] >= rank)
-      return fail(attrName(key) + " " + listText(dims) + " leaves the rank " + llvm::Twine(rank));
-    for (size_t j = 0; j < i; ++j)
-      if (dims[j] == dims[i] || (sorted && dims[j] > dims[i]))
-        return fail(attrName(key) + " " + listText(dims) +
-                    (sorted ? " is not ascending" : " names a dimension twice"));
-  }
+  for (int64_t dim : dims)
+    if (dim < 0 || dim >= rank)
+      return fail(label, attrName(key) + " " + listText(dims) + " leaves the rank " + llvm::Twine(rank));
   return llvm::Error::success();
 }
 
-llvm::Error OpCheck::needDim(AttrKey key, int64_t rank) const {
-  if (auto e = needAttr(key)) return e;
+llvm::Error OpCheck::needUnique(AttrKey key, Label label) const {
+  llvm::ArrayRef<int64_t> dims = ints(key);
+  for (size_t i = 1; i < dims.size(); ++i)
+    if (llvm::is_contained(dims.take_front(i), dims[i]))
+      return fail(label, attrName(key) + " " + listText(dims) + " names a dimension twice");
+  return llvm::Error::success();
+}
+
+llvm::Error OpCheck::needSorted(AttrKey key, Label label) const {
+  llvm::ArrayRef<int64_t> dims = ints(key);
+  if (llvm::is_sorted(dims)) return llvm::Error::success();
+  return fail(label, attrName(key) + " " + listText(dims) + " is not ascending");
+}
+
+llvm::Error OpCheck::needDims(AttrKey key, int64_t rank, Label range, Label unique, bool sorted) const {
+  if (auto e = needInRange(key, rank, range)) return e;
+  if (sorted)
+    if (auto e = needSorted(key, unique)) return e;
+  return needUnique(key, unique);
+}
+
+llvm::Error OpCheck::needDim(AttrKey key, int64_t rank, Label label) const {
+  if (auto e = needAttr(key, label)) return e;
   int64_t dim = num(key);
   if (dim >= 0 && dim < rank) return llvm::Error::success();
-  return fail(attrName(key) + " = " + llvm::Twine(dim) + " leaves the rank " + llvm::Twine(rank));
+  return fail(label, attrName(key) + " = " + llvm::Twine(dim) + " leaves the rank " + llvm::Twine(rank));
 }
 
-llvm::Error OpCheck::needLength(AttrKey key, size_t length) const {
+llvm::Error OpCheck::needLength(AttrKey key, size_t length, Label label) const {
   size_t found = ints(key).size();
   if (found == length) return llvm::Error::success();
-  return fail(attrName(key) + " has " + llvm::Twine(found) + " entries, expected " + llvm::Twine(length));
+  return fail(label,
+              attrName(key) + " has " + llvm::Twine(found) + " entries, expected " + llvm::Twine(length));
 }
 
-llvm::Error OpCheck::needSameDims(size_t a, size_t b) const {
+llvm::Error OpCheck::needSameDims(size_t a, size_t b, Label label) const {
   if (compatibleDims(in(a).dims, in(b).dims)) return llvm::Error::success();
-  return fail("operands " + llvm::Twine(a) + " and " + llvm::Twine(b) + " differ in shape: " + text(in(a)) +
-              " and " + text(in(b)));
+  return fail(label, "operands " + llvm::Twine(a) + " and " + llvm::Twine(b) +
+                         " differ in shape: " + text(in(a)) + " and " + text(in(b)));
 }
 
-llvm::Error OpCheck::needReducer(size_t index, size_t count,
+llvm::Error OpCheck::needSameElement(size_t a, size_t b, Label label) const {
+  if (in(a).element == in(b).element) return llvm::Error::success();
+  return fail(label, "operands " + llvm::Twine(a) + " and " + llvm::Twine(b) +
+                         " differ in element type: " + text(in(a)) + " and " + text(in(b)));
+}
+
+bool promotable(ElementType from, ElementType to) {
+  if (from == to) return true;
+  if (isFloat(from) || isFloat(to)) return isFloat(from) && isFloat(to);
+  return isComplex(from) == isComplex(to) && elementBits(from) <= elementBits(to);
+}
+
+llvm::Error OpCheck::needReducer(size_t index, size_t count, Label label,
                                  llvm::SmallVectorImpl<ElementType>& elements) const {
   const Region& r = region(index);
   if (r.args.size() != 2 * count)
-    return fail("region takes " + llvm::Twine(r.args.size()) + " arguments, expected " +
-                llvm::Twine(2 * count));
+    return fail(label, "region takes " + llvm::Twine(r.args.size()) + " arguments, expected " +
+                           llvm::Twine(2 * count));
   for (ValueId arg : r.args)
     if (m.typeOf(arg).kind != TypeKind::kTensor || m.typeOf(arg).rank() != 0)
-      return fail("region argument is " + text(m.typeOf(arg)) + ", expected a scalar");
+      return fail(label, "region argument is " + text(m.typeOf(arg)) + ", expected a scalar");
   llvm::SmallVector<TypeId, 2> types = yields(index);
   if (types.size() != count)
-    return fail("region yields " + llvm::Twine(types.size()) + " values, expected " + llvm::Twine(count));
+    return fail(label,
+                "region yields " + llvm::Twine(types.size()) + " values, expected " + llvm::Twine(count));
   for (size_t i = 0; i < count; ++i) {
     const Type& type = m.type(types[i]);
-    if (!compatible(type, m.typeOf(r.args[i])))
-      return fail("region yields " + text(type) + " for an argument of " + text(m.typeOf(r.args[i])));
+    for (size_t side : {i, count + i})
+      if (!compatible(type, m.typeOf(r.args[side])))
+        return fail(label,
+                    "region yields " + text(type) + " for an argument of " + text(m.typeOf(r.args[side])));
+    if (i < numIn() && in(i).encoding.empty() && !promotable(in(i).element, type.element))
+      return fail(label, "region folds " + text(type) + " for an operand of " + text(in(i)));
     elements.push_back(type.element);
   }
   return llvm::Error::success();
+}
+
+llvm::Error OpCheck::needShapeOperand(size_t operand, size_t length, Label type, Label size) const {
+  const Type& shape = in(operand);
+  if (shape.rank() != 1 || !isInteger(shape.element))
+    return fail(type,
+                "operand " + llvm::Twine(operand) + " is " + text(shape) + ", expected a vector of integers");
+  if (shape.dims[0] == kDynamicDim || shape.dims[0] == static_cast<int64_t>(length))
+    return llvm::Error::success();
+  return fail(size, "operand " + llvm::Twine(operand) + " is " + text(shape) + ", expected " +
+                        llvm::Twine(length) + " entries");
+}
+
+std::optional<llvm::SmallVector<int64_t, 6>> OpCheck::constantInts(size_t operand) const {
+  const OpId def = m.value(op.operands[operand]).def;
+  if (!def || m.op(def).opcode != Opcode::constant || !isInteger(in(operand).element)) return std::nullopt;
+  const Attr* value = m.findAttr(def, AttrKey::value);
+  const int64_t count = in(operand).numElements();
+  if (!value || !value->literal || count > 64) return std::nullopt;
+  llvm::SmallVector<int64_t, 6> found;
+  for (int64_t i = 0; i < count; ++i)
+    found.push_back(loadInt(in(operand).element, literalElement(m, m.literal(value->literal), i)));
+  return found;
 }
 
 }  // namespace tpu::hlo

@@ -1,4 +1,5 @@
-// What an op's rule sees: operands, attributes and results of one op, and a way to refuse it at its location.
+// What an op's rule sees: operands, attributes and results of one op, and a way to refuse it at its location,
+// named by the constraint of the StableHLO specification that it breaks.
 #pragma once
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -6,6 +7,18 @@
 #include "tpu/support/diagnostics.h"
 
 namespace tpu::hlo {
+
+/// A row of the specification's section of an op: C3 of its constraints, I1 of its inputs, O1 of its outputs.
+/// The default names none: the specification does not number what is checked.
+struct Label {
+  char list = 0;
+  uint8_t number = 0;
+};
+constexpr Label C(size_t number) { return {'C', static_cast<uint8_t>(number)}; }
+constexpr Label I(size_t number) { return {'I', static_cast<uint8_t>(number)}; }
+constexpr Label O(size_t number) { return {'O', static_cast<uint8_t>(number)}; }
+/// True for operations that the specification describes with numbered constraints.
+bool isSpecified(Opcode opcode);
 
 class OpCheck {
  public:
@@ -16,6 +29,8 @@ class OpCheck {
   const Op& op;
   /// What the rule says; empty accepts the results as given.
   llvm::SmallVector<Type, 2> results;
+  /// The constraints that define the results' element types, shapes and number.
+  Label element_label, shape_label, count_label;
 
   size_t numIn() const { return op.operands.size(); }
   const Type& in(size_t i) const { return m.typeOf(op.operands[i]); }
@@ -35,28 +50,54 @@ class OpCheck {
     for (size_t i = 0; i < numOut(); ++i) results.push_back(out(i));
   }
 
-  /// "add: text", at the op's location.
-  llvm::Error fail(const llvm::Twine& text) const;
+  /// Which constraints the results follow from.
+  void resultsBy(Label element, Label shape, Label count = {}) {
+    element_label = element;
+    shape_label = shape;
+    count_label = count;
+  }
+
+  /// "dynamic_slice: text [dynamic_slice C3]", at the op's location.
+  llvm::Error fail(Label label, const llvm::Twine& text) const {
+    return failAs(Code::kMalformedOp, label, text);
+  }
+  llvm::Error failAs(Code code, Label label, const llvm::Twine& text) const;
+  llvm::Error fail(const llvm::Twine& text) const { return fail(Label(), text); }
   std::string text(const Type& type) const { return typeText(m, type); }
 
-  // --- checks that many rules share
-  llvm::Error needTensors() const;                // every operand is a tensor
+  // --- checks that many rules share; each takes the constraint that it stands for
+  /// Every operand is a tensor. Row i of the inputs is operand i, the last of `rows` stands for all that
+  /// follow.
+  llvm::Error needTensors(size_t rows = 9) const;
   llvm::Error needGiven(size_t count = 1) const;  // results must be stated, as tensors
-  llvm::Error needAttr(AttrKey key) const;
-  llvm::Error needRank(size_t operand, int64_t rank) const;
-  llvm::Error needScalarInts(size_t from) const;  // operands from `from` on are integer scalars
-  /// Each value lies in [0, rank) and none twice.
-  llvm::Error needDims(AttrKey key, int64_t rank, bool sorted = false) const;
-  llvm::Error needDim(AttrKey key, int64_t rank) const;
-  llvm::Error needLength(AttrKey key, size_t length) const;
-  llvm::Error needSameDims(size_t a, size_t b) const;
-  /// A region that folds `count` pairs of scalars: 2 * count arguments, `count` yields. `elements` gets the
-  /// yielded element types.
-  llvm::Error needReducer(size_t region, size_t count, llvm::SmallVectorImpl<ElementType>& elements) const;
+  llvm::Error needAttr(AttrKey key, Label label = {}) const;
+  llvm::Error needRank(size_t operand, int64_t rank, Label label = {}) const;
+  llvm::Error needScalarInts(size_t from,
+                             Label label = {}) const;  // operands from `from` on are integer scalars
+  /// Each value lies in [0, rank), none twice, and ascending where asked.
+  llvm::Error needDims(AttrKey key, int64_t rank, Label range, Label unique, bool sorted = false) const;
+  llvm::Error needInRange(AttrKey key, int64_t rank, Label label) const;
+  llvm::Error needUnique(AttrKey key, Label label) const;
+  llvm::Error needSorted(AttrKey key, Label label) const;  // ascending, equal neighbours allowed
+  llvm::Error needDim(AttrKey key, int64_t rank, Label label) const;
+  llvm::Error needLength(AttrKey key, size_t length, Label label = {}) const;
+  llvm::Error needSameDims(size_t a, size_t b, Label label = {}) const;
+  llvm::Error needSameElement(size_t a, size_t b, Label label) const;
+  /// A region that folds `count` pairs of scalars: 2 * count arguments, `count` yields, of types that the
+  /// first `count` operands promote to. `elements` gets the yielded element types.
+  llvm::Error needReducer(size_t region, size_t count, Label label,
+                          llvm::SmallVectorImpl<ElementType>& elements) const;
+  /// A one-dimensional operand of `length` integers that says a shape or amounts per dimension.
+  llvm::Error needShapeOperand(size_t operand, size_t length, Label type, Label size) const;
+  /// The integers of an operand that is a constant.
+  std::optional<llvm::SmallVector<int64_t, 6>> constantInts(size_t operand) const;
 };
 
 /// "[1, 2]"
 std::string listText(llvm::ArrayRef<int64_t> values);
+
+/// Values of `from` may be handed on as `to`: one kind of number, of no fewer bits (floats of any width).
+bool promotable(ElementType from, ElementType to);
 
 using OpRule = llvm::Error (*)(OpCheck&);
 /// The rule of each opcode (rules.cc); every opcode has one.
@@ -68,6 +109,8 @@ llvm::Error ruleUnary(OpCheck&);
 llvm::Error ruleBinary(OpCheck&);
 llvm::Error ruleUnaryToPred(OpCheck&);
 llvm::Error ruleConvert(OpCheck&);
+llvm::Error ruleUniformQuantize(OpCheck&);
+llvm::Error ruleUniformDequantize(OpCheck&);
 llvm::Error ruleBitcastConvert(OpCheck&);
 llvm::Error ruleRealPart(OpCheck&);
 llvm::Error ruleComplex(OpCheck&);
@@ -86,6 +129,9 @@ llvm::Error ruleDeviceId(OpCheck&);
 // movement.cc
 llvm::Error ruleBroadcast(OpCheck&);
 llvm::Error ruleBroadcastInDim(OpCheck&);
+/// What broadcast_in_dim and reshape share with their dynamic forms, whose constraints bear the same numbers.
+llvm::Error needBroadcast(OpCheck&);
+llvm::Error needSameNumber(OpCheck&);
 llvm::Error ruleReshape(OpCheck&);
 llvm::Error ruleTranspose(OpCheck&);
 llvm::Error ruleSlice(OpCheck&);
@@ -97,7 +143,11 @@ llvm::Error ruleSetDimensionSize(OpCheck&);
 // dynamic.cc
 llvm::Error ruleDynamicSlice(OpCheck&);
 llvm::Error ruleDynamicUpdateSlice(OpCheck&);
-llvm::Error ruleDynamicShape(OpCheck&);
+llvm::Error ruleDynamicIota(OpCheck&);
+llvm::Error ruleDynamicBroadcastInDim(OpCheck&);
+llvm::Error ruleDynamicReshape(OpCheck&);
+llvm::Error ruleDynamicPad(OpCheck&);
+llvm::Error ruleRealDynamicSlice(OpCheck&);
 // indexing.cc
 llvm::Error ruleGather(OpCheck&);
 llvm::Error ruleScatter(OpCheck&);
@@ -129,6 +179,12 @@ llvm::Error ruleGetTupleElement(OpCheck&);
 llvm::Error ruleBarrier(OpCheck&);
 llvm::Error ruleToken(OpCheck&);
 llvm::Error ruleOpaque(OpCheck&);
+// transfer.cc
+llvm::Error ruleInfeed(OpCheck&);
+llvm::Error ruleOutfeed(OpCheck&);
+llvm::Error ruleSend(OpCheck&);
+llvm::Error ruleRecv(OpCheck&);
+llvm::Error ruleComposite(OpCheck&);
 // collective.cc
 llvm::Error ruleAllReduce(OpCheck&);
 llvm::Error ruleAllGather(OpCheck&);

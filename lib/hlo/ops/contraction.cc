@@ -1,6 +1,6 @@
 // Rules of dot products. The element type of the result may be wider than the operands' and is taken as
 // stated.
-#include "check.h"
+#include "quantization.h"
 
 namespace tpu::hlo {
 namespace {
@@ -9,39 +9,88 @@ ElementType resultElement(OpCheck& c) {
   return c.numOut() == 1 && c.out(0).kind == TypeKind::kTensor ? c.out(0).element : c.in(0).element;
 }
 
-llvm::Error needPairs(OpCheck& c, AttrKey lhs, AttrKey rhs) {
-  if (auto e = c.needLength(rhs, c.ints(lhs).size())) return e;
+llvm::Error needPairs(OpCheck& c, AttrKey lhs, AttrKey rhs, Label count, Label sizes) {
+  if (auto e = c.needLength(rhs, c.ints(lhs).size(), count)) return e;
   for (size_t i = 0; i < c.ints(lhs).size(); ++i) {
     int64_t a = c.in(0).dims[static_cast<size_t>(c.ints(lhs)[i])];
     int64_t b = c.in(1).dims[static_cast<size_t>(c.ints(rhs)[i])];
     if (a != b && a != kDynamicDim && b != kDynamicDim)
-      return c.fail("pairs dimension " + llvm::Twine(c.ints(lhs)[i]) + " of " + c.text(c.in(0)) +
-                    " with dimension " + llvm::Twine(c.ints(rhs)[i]) + " of " + c.text(c.in(1)));
+      return c.fail(sizes, "pairs dimension " + llvm::Twine(c.ints(lhs)[i]) + " of " + c.text(c.in(0)) +
+                               " with dimension " + llvm::Twine(c.ints(rhs)[i]) + " of " + c.text(c.in(1)));
   }
   return llvm::Error::success();
 }
 
 llvm::Error needSide(OpCheck& c, size_t operand, AttrKey batching, AttrKey contracting) {
   int64_t rank = c.in(operand).rank();
-  if (auto e = c.needDims(batching, rank)) return e;
-  if (auto e = c.needDims(contracting, rank)) return e;
+  const Label unique = C(3 + operand);
+  if (auto e = c.needDims(batching, rank, C(5 + 2 * operand), unique)) return e;
+  if (auto e = c.needDims(contracting, rank, C(6 + 2 * operand), unique)) return e;
   for (int64_t dim : c.ints(batching))
     if (llvm::is_contained(c.ints(contracting), dim))
-      return c.fail("dimension " + llvm::Twine(dim) + " of operand " + llvm::Twine(operand) +
-                    " is batching and contracting");
+      return c.fail(unique, "dimension " + llvm::Twine(dim) + " of operand " + llvm::Twine(operand) +
+                                " is batching and contracting");
+  return llvm::Error::success();
+}
+
+// C11, C21-C24. Lists of fewer precisions than two are read as the reference implementation reads them.
+llvm::Error needPrecision(OpCheck& c) {
+  const Attr* precision = c.m.findAttr(c.id, AttrKey::precision_config);
+  if (precision && precision->strs.size() > 2)
+    return c.fail(C(11),
+                  "precision_config has " + llvm::Twine(precision->strs.size()) + " entries, expected 2");
+  const llvm::StringRef algorithm = c.m.getString(c.id, AttrKey::algorithm);
+  if (algorithm.empty()) return llvm::Error::success();
+  for (size_t i = 0; precision && i < precision->strs.size(); ++i)
+    if (precision->strs[i] != "DEFAULT")
+      return c.fail(C(21), "asks for an algorithm and for precision " + precision->strs[i]);
+  constexpr llvm::StringRef kCounts[] = {"lhs_component_count", "rhs_component_count",
+                                         "num_primitive_operations"};
+  for (size_t i = 0; i < 3; ++i) {
+    llvm::StringRef rest = algorithm.split(kCounts[i]).second.ltrim();
+    int64_t count = 1;
+    if (rest.consume_front("=") && !rest.ltrim().consumeInteger(10, count) && count < 1)
+      return c.fail(C(22 + i),
+                    kCounts[i] + " = " + llvm::Twine(count) + " of the algorithm must be positive");
+  }
+  return llvm::Error::success();
+}
+
+// C13, C15, C16. Products of floats of different width (two f8 formats) are what frameworks print, so only
+// kinds of numbers must agree.
+llvm::Error needElements(OpCheck& c) {
+  if (!anyQuantized(c)) {
+    const ElementType a = c.in(0).element, b = c.in(1).element;
+    const bool fits = a == b || elementClass(a) == elementClass(b) || (isInteger(a) && isInteger(b));
+    return fits ? llvm::Error::success()
+                : c.fail(C(13),
+                         "operands differ in element type: " + c.text(c.in(0)) + " and " + c.text(c.in(1)));
+  }
+  if (auto e = needContractionQuantization(c, C(14), 17)) return e;
+  const std::optional<Quantization> rhs = parseQuantization(c.in(1).encoding);
+  if (!rhs) return llvm::Error::success();
+  if (llvm::any_of(rhs->zero_points, [](int64_t zero) { return zero != 0; }))
+    return c.fail(C(15), "zero points of the rhs are not 0: " + c.in(1).encoding);
+  const int64_t along = quantizedDim(*rhs);
+  if (along >= 0 && llvm::is_contained(c.ints(AttrKey::rhs_contracting_dimensions), along))
+    return c.fail(C(16),
+                  "scales of the rhs vary along dimension " + llvm::Twine(along) + ", which is contracted");
   return llvm::Error::success();
 }
 
 }  // namespace
 
 llvm::Error ruleDotGeneral(OpCheck& c) {
+  c.resultsBy({}, C(12));
   if (auto e = c.needTensors()) return e;
   constexpr AttrKey kBatch[] = {AttrKey::lhs_batching_dimensions, AttrKey::rhs_batching_dimensions};
   constexpr AttrKey kContract[] = {AttrKey::lhs_contracting_dimensions, AttrKey::rhs_contracting_dimensions};
   for (size_t side : {0, 1})
     if (auto e = needSide(c, side, kBatch[side], kContract[side])) return e;
-  if (auto e = needPairs(c, kBatch[0], kBatch[1])) return e;
-  if (auto e = needPairs(c, kContract[0], kContract[1])) return e;
+  if (auto e = needPairs(c, kBatch[0], kBatch[1], C(1), C(9))) return e;
+  if (auto e = needPairs(c, kContract[0], kContract[1], C(2), C(10))) return e;
+  if (auto e = needPrecision(c)) return e;
+  if (auto e = needElements(c)) return e;
   Dims dims;
   for (int64_t dim : c.ints(kBatch[0])) dims.push_back(c.in(0).dims[static_cast<size_t>(dim)]);
   for (size_t side : {0, 1})

@@ -4,15 +4,15 @@
 namespace tpu::hlo {
 namespace {
 
-llvm::Error needTypes(OpCheck& c, const llvm::Twine& what, llvm::ArrayRef<TypeId> found,
+llvm::Error needTypes(OpCheck& c, Label label, const llvm::Twine& what, llvm::ArrayRef<TypeId> found,
                       llvm::ArrayRef<TypeId> expected) {
   if (found.size() != expected.size())
-    return c.fail(what + " has " + llvm::Twine(found.size()) + " values, expected " +
-                  llvm::Twine(expected.size()));
+    return c.fail(label, what + " has " + llvm::Twine(found.size()) + " values, expected " +
+                             llvm::Twine(expected.size()));
   for (size_t i = 0; i < found.size(); ++i)
     if (found[i] != expected[i] && !compatible(c.m.type(found[i]), c.m.type(expected[i])))
-      return c.fail(what + " has " + typeText(c.m, found[i]) + " at " + llvm::Twine(i) + ", expected " +
-                    typeText(c.m, expected[i]));
+      return c.fail(label, what + " has " + typeText(c.m, found[i]) + " at " + llvm::Twine(i) +
+                               ", expected " + typeText(c.m, expected[i]));
   return llvm::Error::success();
 }
 
@@ -25,31 +25,35 @@ llvm::SmallVector<TypeId, 4> typesOf(const Module& m, llvm::ArrayRef<ValueId> va
 }  // namespace
 
 llvm::Error ruleWhile(OpCheck& c) {
+  c.resultsBy(C(3), C(3), C(3));
   llvm::SmallVector<TypeId, 4> carried = typesOf(c.m, c.op.operands);
   for (size_t i = 0; i < c.op.regions.size(); ++i)
-    if (auto e = needTypes(c, i ? "the body's arguments" : "the condition's arguments",
+    if (auto e = needTypes(c, C(i + 1), i ? "the body's arguments" : "the condition's arguments",
                            typesOf(c.m, c.region(i).args), carried))
       return e;
   if (c.op.regions.size() == 2) {
     llvm::SmallVector<TypeId, 2> cond = c.yields(0);
     bool pred = cond.size() == 1 && c.m.type(cond[0]).kind == TypeKind::kTensor &&
                 c.m.type(cond[0]).rank() == 0 && c.m.type(cond[0]).element == ElementType::kPred;
-    if (!pred) return c.fail("the condition must yield one scalar pred");
-    if (auto e = needTypes(c, "the body's yield", c.yields(1), carried)) return e;
+    if (!pred) return c.fail(C(1), "the condition must yield one scalar pred");
+    if (auto e = needTypes(c, C(2), "the body's yield", c.yields(1), carried)) return e;
   }
   for (TypeId type : carried) c.yield(c.m.type(type));
   return llvm::Error::success();
 }
 
 llvm::Error ruleBranches(OpCheck& c) {
-  ElementType index = c.op.opcode == Opcode::if_ ? ElementType::kPred : ElementType::kS32;
+  const bool is_if = c.op.opcode == Opcode::if_;
+  const size_t first = is_if ? 1 : 2;  // case numbers the count of branches before what if has
+  c.resultsBy(C(first + 2), C(first + 2), C(first + 2));
+  ElementType index = is_if ? ElementType::kPred : ElementType::kS32;
   if (c.in(0).kind != TypeKind::kTensor || c.in(0).rank() != 0 || c.in(0).element != index)
-    return c.fail("branches on " + c.text(c.in(0)) + ", expected " + elementTypeName(index) + "[]");
-  if (c.op.regions.empty()) return c.fail("has no branches");
+    return c.fail(I(1), "branches on " + c.text(c.in(0)) + ", expected " + elementTypeName(index) + "[]");
+  if (c.op.regions.empty()) return c.fail(C(1), "has no branches");
   llvm::SmallVector<TypeId, 2> expected = c.yields(0);
   for (size_t i = 0; i < c.op.regions.size(); ++i) {
-    if (!c.region(i).args.empty()) return c.fail("branch " + llvm::Twine(i) + " takes arguments");
-    if (auto e = needTypes(c, "branch " + llvm::Twine(i), c.yields(i), expected)) return e;
+    if (!c.region(i).args.empty()) return c.fail(C(first), "branch " + llvm::Twine(i) + " takes arguments");
+    if (auto e = needTypes(c, C(first + 1), "branch " + llvm::Twine(i), c.yields(i), expected)) return e;
   }
   for (TypeId type : expected) c.yield(c.m.type(type));
   return llvm::Error::success();
@@ -60,7 +64,7 @@ llvm::Error ruleCall(OpCheck& c) {
   FuncId callee = c.m.findFunc(name);
   if (!callee) return fail(Code::kBadCall, c.m.loc(c.op.loc), "call of unknown function @" + name);
   const Func& func = c.m.func(callee);
-  if (auto e = needTypes(c, "the call of @" + name, typesOf(c.m, c.op.operands),
+  if (auto e = needTypes(c, {}, "the call of @" + name, typesOf(c.m, c.op.operands),
                          typesOf(c.m, c.m.region(func.body).args)))
     return e;
   for (TypeId type : func.result_types) c.yield(c.m.type(type));
@@ -71,6 +75,7 @@ llvm::Error ruleCall(OpCheck& c) {
 llvm::Error ruleReturn(OpCheck& c) { return llvm::Error::success(); }
 
 llvm::Error ruleTuple(OpCheck& c) {
+  c.resultsBy(C(1), C(1));
   Type type;
   type.kind = TypeKind::kTuple;
   for (ValueId v : c.op.operands) type.elements.push_back(c.m.value(v).type);
@@ -79,27 +84,34 @@ llvm::Error ruleTuple(OpCheck& c) {
 }
 
 llvm::Error ruleGetTupleElement(OpCheck& c) {
+  c.resultsBy(C(2), C(2));
   const Type& tuple = c.in(0);
   int64_t index = c.num(AttrKey::index, -1);
-  if (tuple.kind != TypeKind::kTuple || index < 0 || index >= static_cast<int64_t>(tuple.elements.size()))
-    return c.fail("element " + llvm::Twine(index) + " of " + c.text(tuple));
+  const bool is_tuple = tuple.kind == TypeKind::kTuple;
+  if (!is_tuple || index < 0 || index >= static_cast<int64_t>(tuple.elements.size()))
+    return c.fail(is_tuple ? C(1) : I(1), "element " + llvm::Twine(index) + " of " + c.text(tuple));
   c.yield(c.m.type(tuple.elements[static_cast<size_t>(index)]));
   return llvm::Error::success();
 }
 
 llvm::Error ruleBarrier(OpCheck& c) {
+  c.resultsBy(C(1), C(1), C(1));
   for (size_t i = 0; i < c.numIn(); ++i) c.yield(c.in(i));
   return llvm::Error::success();
 }
 
 llvm::Error ruleToken(OpCheck& c) {
+  if (c.op.opcode == Opcode::after_all)
+    for (size_t i = 0; i < c.numIn(); ++i)
+      if (c.in(i).kind != TypeKind::kToken)
+        return c.fail(I(1), "operand " + llvm::Twine(i) + " is " + c.text(c.in(i)) + ", expected a token");
   Type token;
   token.kind = TypeKind::kToken;
   c.yield(std::move(token));
   return llvm::Error::success();
 }
 
-// Ops whose results are only known from what they state: custom calls, composites, host transfers.
+// Ops whose results are only known from what they state: custom calls.
 llvm::Error ruleOpaque(OpCheck& c) {
   c.yieldGiven();
   return llvm::Error::success();

@@ -1,5 +1,5 @@
 // Rules of elementwise operations: which element types each takes, and the shape of its result.
-#include "check.h"
+#include "quantization.h"
 
 namespace tpu::hlo {
 namespace {
@@ -88,12 +88,12 @@ unsigned allowed(Opcode opcode) {
 llvm::Error needClass(OpCheck& c, size_t operand) {
   const Type& type = c.in(operand);
   if (!type.encoding.empty() || (classOf(type.element) & allowed(c.op.opcode))) return llvm::Error::success();
-  return c.fail("does not take " + elementTypeName(type.element));
+  return c.fail(I(operand + 1), "does not take " + elementTypeName(type.element));
 }
 
-llvm::Error needSameTypes(OpCheck& c, size_t a, size_t b) {
+llvm::Error needSameTypes(OpCheck& c, size_t a, size_t b, Label label) {
   if (compatible(c.in(a), c.in(b))) return llvm::Error::success();
-  return c.fail("operands differ in type: " + c.text(c.in(a)) + " and " + c.text(c.in(b)));
+  return c.fail(label, "operands differ in type: " + c.text(c.in(a)) + " and " + c.text(c.in(b)));
 }
 
 // Dims of two compatible shapes, static where either is.
@@ -112,6 +112,7 @@ ElementType partOf(ElementType element) {
 }  // namespace
 
 llvm::Error ruleUnary(OpCheck& c) {
+  c.resultsBy(C(1), C(1));
   if (auto e = c.needTensors()) return e;
   if (auto e = needClass(c, 0)) return e;
   c.yield(c.in(0));
@@ -119,9 +120,12 @@ llvm::Error ruleUnary(OpCheck& c) {
 }
 
 llvm::Error ruleBinary(OpCheck& c) {
+  c.resultsBy(C(1), C(1));
   if (auto e = c.needTensors()) return e;
+  if (c.op.opcode == Opcode::add && anyQuantized(c))
+    if (auto e = needSumQuantization(c)) return e;
   if (auto e = needClass(c, 0)) return e;
-  if (auto e = needSameTypes(c, 0, 1)) return e;
+  if (auto e = needSameTypes(c, 0, 1, C(1))) return e;
   Type type = c.in(0);
   type.dims = merge(c.in(0).dims, c.in(1).dims);
   c.yield(std::move(type));
@@ -129,8 +133,10 @@ llvm::Error ruleBinary(OpCheck& c) {
 }
 
 llvm::Error ruleUnaryToPred(OpCheck& c) {
+  c.resultsBy(O(1), C(1));
   if (auto e = c.needTensors()) return e;
-  if (!isFloat(c.in(0).element)) return c.fail("does not take " + elementTypeName(c.in(0).element));
+  if (!isFloat(c.in(0).element) && !isQuantized(c.in(0)))
+    return c.fail(I(1), "does not take " + elementTypeName(c.in(0).element));
   c.yield(ElementType::kPred, c.in(0).dims);
   return llvm::Error::success();
 }
@@ -139,9 +145,33 @@ llvm::Error ruleConvert(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
   if (!compatibleDims(c.in(0).dims, c.out(0).dims))
-    return c.fail("changes the shape from " + c.text(c.in(0)) + " to " + c.text(c.out(0)));
+    return c.fail(C(1), "changes the shape from " + c.text(c.in(0)) + " to " + c.text(c.out(0)));
   c.yieldGiven();
   return llvm::Error::success();
+}
+
+llvm::Error ruleUniformQuantize(OpCheck& c) {
+  if (auto e = ruleConvert(c)) return e;
+  std::optional<Quantization> out = parseQuantization(c.out(0).encoding);
+  if (!out) return c.fail(O(1), "the result " + c.text(c.out(0)) + " is not quantized");
+  ElementType expressed = c.in(0).element;
+  if (isQuantized(c.in(0))) {
+    if (std::optional<Quantization> in = parseQuantization(c.in(0).encoding)) expressed = in->expressed;
+  } else if (!isFloat(expressed)) {
+    return c.fail(I(1), "does not take " + elementTypeName(expressed));
+  }
+  if (expressed == out->expressed) return llvm::Error::success();
+  return c.fail(C(2), "the result expresses " + elementTypeName(out->expressed) + ", the operand " +
+                          elementTypeName(expressed));
+}
+
+llvm::Error ruleUniformDequantize(OpCheck& c) {
+  if (auto e = ruleConvert(c)) return e;
+  std::optional<Quantization> in = parseQuantization(c.in(0).encoding);
+  if (!in) return c.fail(I(1), "the operand " + c.text(c.in(0)) + " is not quantized");
+  if (c.out(0).encoding.empty() && c.out(0).element == in->expressed) return llvm::Error::success();
+  return c.fail(C(2), "the operand expresses " + elementTypeName(in->expressed) + ", the result is " +
+                          c.text(c.out(0)));
 }
 
 llvm::Error ruleBitcastConvert(OpCheck& c) {
@@ -150,6 +180,8 @@ llvm::Error ruleBitcastConvert(OpCheck& c) {
   const Type& from = c.in(0);
   const Type& to = c.out(0);
   int a = elementBits(from.element), b = elementBits(to.element);
+  if (isComplex(from.element) != isComplex(to.element))
+    return c.fail(C(2), "views " + c.text(from) + " as " + c.text(to));
   Dims expected(from.dims);
   bool fits = true;
   if (a > b) {
@@ -160,62 +192,83 @@ llvm::Error ruleBitcastConvert(OpCheck& c) {
     if (fits) expected.pop_back();
   }
   if (!fits || !compatibleDims(expected, to.dims))
-    return c.fail("cannot view " + c.text(from) + " as " + c.text(to));
+    return c.fail(C(1), "cannot view " + c.text(from) + " as " + c.text(to));
   c.yieldGiven();
   return llvm::Error::success();
 }
 
 llvm::Error ruleRealPart(OpCheck& c) {
+  c.resultsBy(C(2), C(1));
   if (auto e = c.needTensors()) return e;
   if (auto e = needClass(c, 0)) return e;
   Type type = c.in(0);
   if (c.op.opcode != Opcode::abs && !isComplex(type.element) && !isFloat(type.element))
-    return c.fail("does not take " + elementTypeName(type.element));
+    return c.fail(I(1), "does not take " + elementTypeName(type.element));
   type.element = partOf(type.element);
   c.yield(std::move(type));
   return llvm::Error::success();
 }
 
 llvm::Error ruleComplex(OpCheck& c) {
+  c.resultsBy(C(3), C(2));
   if (auto e = c.needTensors()) return e;
-  if (auto e = needSameTypes(c, 0, 1)) return e;
+  if (auto e = needSameTypes(c, 0, 1, C(1))) return e;
   ElementType part = c.in(0).element;
-  if (part != ElementType::kF32 && part != ElementType::kF64) return c.fail("takes f32 or f64 parts only");
+  if (part != ElementType::kF32 && part != ElementType::kF64)
+    return c.fail(I(1), "takes f32 or f64 parts only");
   c.yield(part == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128,
           merge(c.in(0).dims, c.in(1).dims));
   return llvm::Error::success();
 }
 
+llvm::Error needCompareType(OpCheck& c) {
+  const llvm::StringRef type = c.m.getString(c.id, AttrKey::compare_type);
+  if (type.empty() || type == "NOTYPE" || !c.in(0).encoding.empty()) return llvm::Error::success();
+  bool fits = type == "FLOAT";
+  const unsigned of = classOf(c.in(0).element);
+  if (of == kS) fits = type == "SIGNED";
+  if (of == kU || of == kP) fits = type == "UNSIGNED";
+  if (of == kF) fits = fits || type == "TOTALORDER";
+  if (fits) return llvm::Error::success();
+  return c.fail(C(3), "compares " + c.text(c.in(0)) + " as " + type);
+}
+
 llvm::Error ruleCompare(OpCheck& c) {
+  c.resultsBy(O(1), C(2));
   if (auto e = c.needTensors()) return e;
-  if (auto e = c.needAttr(AttrKey::comparison_direction)) return e;
-  if (auto e = needSameTypes(c, 0, 1)) return e;
+  if (auto e = c.needAttr(AttrKey::comparison_direction, I(3))) return e;
+  if (c.in(0).element != c.in(1).element)
+    return c.fail(C(1), "operands differ in type: " + c.text(c.in(0)) + " and " + c.text(c.in(1)));
+  if (auto e = needSameTypes(c, 0, 1, C(2))) return e;
+  if (auto e = needCompareType(c)) return e;
   Comparison direction = static_cast<Comparison>(c.num(AttrKey::comparison_direction));
   if (isComplex(c.in(0).element) && direction != Comparison::kEq && direction != Comparison::kNe)
-    return c.fail("complex numbers have no order");
+    return c.fail(I(3), "complex numbers have no order");
   c.yield(ElementType::kPred, merge(c.in(0).dims, c.in(1).dims));
   return llvm::Error::success();
 }
 
 llvm::Error ruleClamp(OpCheck& c) {
+  c.resultsBy(C(4), C(4));
   if (auto e = c.needTensors()) return e;
   for (size_t bound : {size_t{0}, size_t{2}}) {
     if (c.in(bound).element != c.in(1).element)
-      return c.fail("bound is " + c.text(c.in(bound)) + ", the operand " + c.text(c.in(1)));
+      return c.fail(C(3), "bound is " + c.text(c.in(bound)) + ", the operand " + c.text(c.in(1)));
     if (c.in(bound).rank() == 0) continue;
-    if (auto e = c.needSameDims(bound, 1)) return e;
+    if (auto e = c.needSameDims(bound, 1, C(bound ? 2 : 1))) return e;
   }
   c.yield(c.in(1));
   return llvm::Error::success();
 }
 
 llvm::Error ruleSelect(OpCheck& c) {
+  c.resultsBy(C(2), C(2));
   if (auto e = c.needTensors()) return e;
   if (c.in(0).element != ElementType::kPred)
-    return c.fail("selects by " + c.text(c.in(0)) + ", expected pred");
-  if (auto e = needSameTypes(c, 1, 2)) return e;
+    return c.fail(I(1), "selects by " + c.text(c.in(0)) + ", expected pred");
+  if (auto e = needSameTypes(c, 1, 2, C(2))) return e;
   if (c.in(0).rank() != 0)
-    if (auto e = c.needSameDims(0, 1)) return e;
+    if (auto e = c.needSameDims(0, 1, C(1))) return e;
   Type type = c.in(1);
   type.dims = merge(c.in(1).dims, c.in(2).dims);
   c.yield(std::move(type));
@@ -223,28 +276,37 @@ llvm::Error ruleSelect(OpCheck& c) {
 }
 
 llvm::Error ruleMap(OpCheck& c) {
-  if (auto e = c.needTensors()) return e;
+  c.resultsBy(C(4), C(1));
+  if (auto e = c.needTensors(1)) return e;
   for (size_t i = 1; i < c.numIn(); ++i)
-    if (auto e = c.needSameDims(0, i)) return e;
+    if (auto e = c.needSameDims(0, i, C(1))) return e;
+  if (c.has(AttrKey::dimensions)) {
+    if (auto e = c.needLength(AttrKey::dimensions, c.in(0).dims.size(), C(3))) return e;
+    for (auto [i, dim] : llvm::enumerate(c.ints(AttrKey::dimensions)))
+      if (dim != static_cast<int64_t>(i))
+        return c.fail(C(3), "dimensions " + listText(c.ints(AttrKey::dimensions)) + " are not those of " +
+                                c.text(c.in(0)) + " in order");
+  }
   const Region& region = c.region(0);
   if (region.args.size() != c.numIn())
-    return c.fail("region takes " + llvm::Twine(region.args.size()) + " arguments, expected " +
-                  llvm::Twine(c.numIn()));
+    return c.fail(C(4), "region takes " + llvm::Twine(region.args.size()) + " arguments, expected " +
+                            llvm::Twine(c.numIn()));
   for (size_t i = 0; i < c.numIn(); ++i) {
     const Type& arg = c.m.typeOf(region.args[i]);
-    if (arg.rank() != 0 || arg.element != c.in(i).element)
-      return c.fail("region argument " + llvm::Twine(i) + " is " + c.text(arg) + " for an operand of " +
-                    c.text(c.in(i)));
+    if (arg.kind != TypeKind::kTensor || arg.rank() != 0 || arg.element != c.in(i).element)
+      return c.fail(C(4), "region argument " + llvm::Twine(i) + " is " + c.text(arg) + " for an operand of " +
+                              c.text(c.in(i)));
   }
   llvm::SmallVector<TypeId, 2> yields = c.yields(0);
-  if (yields.size() != 1 || c.m.type(yields[0]).rank() != 0) return c.fail("region must yield one scalar");
+  if (yields.size() != 1 || c.m.type(yields[0]).kind != TypeKind::kTensor || c.m.type(yields[0]).rank() != 0)
+    return c.fail(C(4), "region must yield one scalar");
   c.yield(c.m.type(yields[0]).element, c.in(0).dims);
   return llvm::Error::success();
 }
 
 llvm::Error ruleReducePrecision(OpCheck& c) {
-  if (c.num(AttrKey::exponent_bits) < 1) return c.fail("needs at least one exponent bit");
-  if (c.num(AttrKey::mantissa_bits) < 0) return c.fail("negative number of mantissa bits");
+  if (c.num(AttrKey::exponent_bits) < 1) return c.fail(C(2), "needs at least one exponent bit");
+  if (c.num(AttrKey::mantissa_bits) < 0) return c.fail(C(3), "negative number of mantissa bits");
   return ruleUnary(c);
 }
 

@@ -1,6 +1,6 @@
 // Rules of operations that move values without computing: broadcast, reshape, transpose, slice, pad,
 // concatenate ...
-#include "check.h"
+#include "quantization.h"
 
 namespace tpu::hlo {
 
@@ -18,40 +18,59 @@ llvm::Error ruleBroadcast(OpCheck& c) {
 llvm::Error ruleBroadcastInDim(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
+  if (auto e = needBroadcast(c)) return e;
+  c.yieldGiven();
+  return llvm::Error::success();
+}
+
+llvm::Error needBroadcast(OpCheck& c) {
   const Type& in = c.in(0);
   const Type& out = c.out(0);
-  if (auto e = c.needLength(AttrKey::broadcast_dimensions, in.dims.size())) return e;
-  if (auto e = c.needDims(AttrKey::broadcast_dimensions, out.rank())) return e;
+  if (auto e = c.needLength(AttrKey::broadcast_dimensions, in.dims.size(), C(2))) return e;
+  if (auto e = c.needDims(AttrKey::broadcast_dimensions, out.rank(), C(3), C(4))) return e;
   llvm::ArrayRef<int64_t> map = c.ints(AttrKey::broadcast_dimensions);
   for (size_t i = 0; i < map.size(); ++i) {
     int64_t from = in.dims[i], to = out.dims[static_cast<size_t>(map[i])];
     if (from != 1 && from != to && from != kDynamicDim && to != kDynamicDim)
-      return c.fail("dimension " + llvm::Twine(i) + " of " + c.text(in) + " does not stretch to dimension " +
-                    llvm::Twine(map[i]) + " of " + c.text(out));
+      return c.fail(C(5), "dimension " + llvm::Twine(i) + " of " + c.text(in) +
+                              " does not stretch to dimension " + llvm::Twine(map[i]) + " of " + c.text(out));
   }
-  if (in.element != out.element && in.encoding.empty()) return c.fail("changes the element type");
-  c.yieldGiven();
-  return llvm::Error::success();
+  if (in.encoding.empty() && out.encoding.empty())
+    return in.element == out.element
+               ? llvm::Error::success()
+               : c.fail(C(1), "changes the element type from " + c.text(in) + " to " + c.text(out));
+  if (auto e = needSameQuantization(c, C(1))) return e;
+  return needScalesBroadcast(c);
+}
+
+llvm::Error needSameNumber(OpCheck& c) {
+  const Type& in = c.in(0);
+  const Type& out = c.out(0);
+  auto dynamic = [](const Type& t) { return llvm::is_contained(t.dims, kDynamicDim); };
+  if (in.element != out.element)
+    return c.fail(C(1), "changes the element type from " + c.text(in) + " to " + c.text(out));
+  if (auto e = needSameQuantization(c, C(1))) return e;
+  if (!dynamic(in) && !dynamic(out) && in.numElements() != out.numElements())
+    return c.fail(C(2), "changes the number of elements from " + c.text(in) + " to " + c.text(out));
+  return needScalesReshape(c);
 }
 
 llvm::Error ruleReshape(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
-  const Type& in = c.in(0);
-  const Type& out = c.out(0);
-  auto dynamic = [](const Type& t) { return llvm::is_contained(t.dims, kDynamicDim); };
-  if (in.element != out.element) return c.fail("changes the element type");
-  if (!dynamic(in) && !dynamic(out) && in.numElements() != out.numElements())
-    return c.fail("changes the number of elements from " + c.text(in) + " to " + c.text(out));
+  if (auto e = needSameNumber(c)) return e;
   c.yieldGiven();
   return llvm::Error::success();
 }
 
 llvm::Error ruleTranspose(OpCheck& c) {
+  c.resultsBy(C(1), C(3));
   if (auto e = c.needTensors()) return e;
   const Type& in = c.in(0);
-  if (auto e = c.needLength(AttrKey::permutation, in.dims.size())) return e;
-  if (auto e = c.needDims(AttrKey::permutation, in.rank())) return e;
+  if (auto e = c.needLength(AttrKey::permutation, in.dims.size(), C(2))) return e;
+  if (auto e = c.needDims(AttrKey::permutation, in.rank(), C(2), C(2))) return e;
+  if (auto e = needSameQuantization(c, C(1))) return e;
+  if (auto e = needScalesTranspose(c)) return e;
   Type type = in;
   for (size_t i = 0; i < in.dims.size(); ++i)
     type.dims[i] = in.dims[static_cast<size_t>(c.ints(AttrKey::permutation)[i])];
@@ -60,18 +79,20 @@ llvm::Error ruleTranspose(OpCheck& c) {
 }
 
 llvm::Error ruleSlice(OpCheck& c) {
+  c.resultsBy(C(1), C(5));
   if (auto e = c.needTensors()) return e;
   const Type& in = c.in(0);
   for (AttrKey key : {AttrKey::start_indices, AttrKey::limit_indices, AttrKey::strides})
-    if (auto e = c.needLength(key, in.dims.size())) return e;
+    if (auto e = c.needLength(key, in.dims.size(), C(2))) return e;
   Type type = in;
   for (size_t i = 0; i < in.dims.size(); ++i) {
     int64_t start = c.ints(AttrKey::start_indices)[i], limit = c.ints(AttrKey::limit_indices)[i];
     int64_t stride = c.ints(AttrKey::strides)[i];
     bool inside = start >= 0 && start <= limit && (in.dims[i] == kDynamicDim || limit <= in.dims[i]);
     if (!inside || stride <= 0)
-      return c.fail("[" + llvm::Twine(start) + ":" + llvm::Twine(limit) + ":" + llvm::Twine(stride) +
-                    "] does not fit dimension " + llvm::Twine(i) + " of " + c.text(in));
+      return c.fail(C(inside ? 4 : 3), "[" + llvm::Twine(start) + ":" + llvm::Twine(limit) + ":" +
+                                           llvm::Twine(stride) + "] does not fit dimension " +
+                                           llvm::Twine(i) + " of " + c.text(in));
     type.dims[i] = (limit - start) / stride + ((limit - start) % stride != 0);
   }
   c.yield(std::move(type));
@@ -79,22 +100,23 @@ llvm::Error ruleSlice(OpCheck& c) {
 }
 
 llvm::Error rulePad(OpCheck& c) {
+  c.resultsBy(C(1), C(4));
   if (auto e = c.needTensors()) return e;
   const Type& in = c.in(0);
-  if (auto e = c.needRank(1, 0)) return e;
-  if (in.element != c.in(1).element) return c.fail("pads " + c.text(in) + " with " + c.text(c.in(1)));
+  if (auto e = c.needRank(1, 0, I(2))) return e;
+  if (in.element != c.in(1).element) return c.fail(C(1), "pads " + c.text(in) + " with " + c.text(c.in(1)));
   for (AttrKey key : {AttrKey::edge_padding_low, AttrKey::edge_padding_high, AttrKey::interior_padding})
-    if (auto e = c.needLength(key, in.dims.size())) return e;
+    if (auto e = c.needLength(key, in.dims.size(), C(2))) return e;
   Type type = in;
   for (size_t i = 0; i < in.dims.size(); ++i) {
     int64_t low = c.ints(AttrKey::edge_padding_low)[i], high = c.ints(AttrKey::edge_padding_high)[i];
     int64_t interior = c.ints(AttrKey::interior_padding)[i];
-    if (interior < 0) return c.fail("negative interior padding");
+    if (interior < 0) return c.fail(C(3), "negative interior padding");
     if (in.dims[i] == kDynamicDim) continue;
     __int128 size =
         static_cast<__int128>(std::max<int64_t>(in.dims[i] - 1, 0)) * interior + in.dims[i] + low + high;
-    if (size < 0) return c.fail("padding removes more than dimension " + llvm::Twine(i) + " holds");
-    if (size > INT64_MAX) return c.fail("padding makes dimension " + llvm::Twine(i) + " too large");
+    if (size < 0) return c.fail(C(4), "padding removes more than dimension " + llvm::Twine(i) + " holds");
+    if (size > INT64_MAX) return c.fail(C(4), "padding makes dimension " + llvm::Twine(i) + " too large");
     type.dims[i] = static_cast<int64_t>(size);
   }
   c.yield(std::move(type));
@@ -102,42 +124,47 @@ llvm::Error rulePad(OpCheck& c) {
 }
 
 llvm::Error ruleConcatenate(OpCheck& c) {
-  if (auto e = c.needTensors()) return e;
-  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank())) return e;
+  c.resultsBy(C(5), C(6));
+  if (auto e = c.needTensors(1)) return e;
+  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank(), C(4))) return e;
   size_t dim = static_cast<size_t>(c.num(AttrKey::dimension));
   Type type = c.in(0);
   for (size_t i = 1; i < c.numIn(); ++i) {
     Type other = c.in(i);
-    if (other.rank() != type.rank()) return c.fail("joins " + c.text(type) + " and " + c.text(other));
+    if (other.element != type.element)
+      return c.fail(C(1), "joins " + c.text(c.in(0)) + " and " + c.text(c.in(i)));
+    if (other.rank() != type.rank()) return c.fail(C(2), "joins " + c.text(type) + " and " + c.text(other));
     int64_t size = other.dims[dim];
     other.dims[dim] = type.dims[dim];
-    if (!compatible(type, other)) return c.fail("joins " + c.text(c.in(0)) + " and " + c.text(c.in(i)));
+    if (!compatible(type, other)) return c.fail(C(2), "joins " + c.text(c.in(0)) + " and " + c.text(c.in(i)));
     if (size == kDynamicDim || type.dims[dim] == kDynamicDim)
       type.dims[dim] = kDynamicDim;
     else if (__builtin_add_overflow(type.dims[dim], size, &type.dims[dim]))
-      return c.fail("the result is too large");
+      return c.fail(C(6), "the result is too large");
   }
   c.yield(std::move(type));
   return llvm::Error::success();
 }
 
 llvm::Error ruleReverse(OpCheck& c) {
+  c.resultsBy(C(1), C(1));
   if (auto e = c.needTensors()) return e;
-  if (auto e = c.needDims(AttrKey::dimensions, c.in(0).rank())) return e;
+  if (auto e = c.needDims(AttrKey::dimensions, c.in(0).rank(), C(3), C(2))) return e;
   c.yield(c.in(0));
   return llvm::Error::success();
 }
 
 llvm::Error ruleGetDimensionSize(OpCheck& c) {
+  c.resultsBy(O(1), O(1));
   if (auto e = c.needTensors()) return e;
-  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank())) return e;
+  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank(), C(1))) return e;
   c.yield(ElementType::kS32, {});
   return llvm::Error::success();
 }
 
 llvm::Error ruleSetDimensionSize(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
-  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank())) return e;
+  if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank(), {})) return e;
   if (auto e = c.needScalarInts(1)) return e;
   Type type = c.in(0);
   type.dims[static_cast<size_t>(c.num(AttrKey::dimension))] = kDynamicDim;

@@ -20,7 +20,9 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::chlo_erf_inv: case Opcode::chlo_erfc: case Opcode::chlo_lgamma: case Opcode::chlo_sinh:
     case Opcode::chlo_square: case Opcode::chlo_tan: return ruleUnary;
     case Opcode::abs: case Opcode::real: case Opcode::imag: return ruleRealPart;
-    case Opcode::convert: case Opcode::uniform_quantize: case Opcode::uniform_dequantize: return ruleConvert;
+    case Opcode::convert: return ruleConvert;
+    case Opcode::uniform_quantize: return ruleUniformQuantize;
+    case Opcode::uniform_dequantize: return ruleUniformDequantize;
     case Opcode::bitcast_convert: return ruleBitcastConvert;
     case Opcode::is_finite: case Opcode::chlo_is_inf: case Opcode::chlo_is_neg_inf:
     case Opcode::chlo_is_pos_inf: return ruleUnaryToPred;
@@ -76,16 +78,18 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::set_dimension_size: return ruleSetDimensionSize;
     case Opcode::dynamic_slice: return ruleDynamicSlice;
     case Opcode::dynamic_update_slice: return ruleDynamicUpdateSlice;
-    case Opcode::dynamic_iota: case Opcode::dynamic_broadcast_in_dim: case Opcode::dynamic_reshape:
-    case Opcode::real_dynamic_slice: case Opcode::dynamic_pad: case Opcode::dynamic_conv:
-      return ruleDynamicShape;
+    case Opcode::dynamic_iota: return ruleDynamicIota;
+    case Opcode::dynamic_broadcast_in_dim: return ruleDynamicBroadcastInDim;
+    case Opcode::dynamic_reshape: return ruleDynamicReshape;
+    case Opcode::real_dynamic_slice: return ruleRealDynamicSlice;
+    case Opcode::dynamic_pad: return ruleDynamicPad;
     case Opcode::gather: case Opcode::dynamic_gather: return ruleGather;
     case Opcode::scatter: return ruleScatter;
     case Opcode::torch_index_select: return ruleTorchIndexSelect;
     case Opcode::dot_general: return ruleDotGeneral;
     case Opcode::dot: return ruleDot;
     case Opcode::einsum: case Opcode::unary_einsum: case Opcode::chlo_ragged_dot: return ruleEinsum;
-    case Opcode::convolution: return ruleConvolution;
+    case Opcode::convolution: case Opcode::dynamic_conv: return ruleConvolution;
     case Opcode::reduce: return ruleReduce;
     case Opcode::reduce_window: return ruleReduceWindow;
     case Opcode::select_and_scatter: return ruleSelectAndScatter;
@@ -103,10 +107,13 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::tuple: return ruleTuple;
     case Opcode::get_tuple_element: return ruleGetTupleElement;
     case Opcode::optimization_barrier: return ruleBarrier;
-    case Opcode::after_all: case Opcode::create_token: case Opcode::outfeed: case Opcode::send:
-      return ruleToken;
-    case Opcode::composite: case Opcode::custom_call: case Opcode::infeed: case Opcode::recv:
-      return ruleOpaque;
+    case Opcode::after_all: case Opcode::create_token: return ruleToken;
+    case Opcode::infeed: return ruleInfeed;
+    case Opcode::outfeed: return ruleOutfeed;
+    case Opcode::send: return ruleSend;
+    case Opcode::recv: return ruleRecv;
+    case Opcode::composite: return ruleComposite;
+    case Opcode::custom_call: return ruleOpaque;
     case Opcode::all_reduce: case Opcode::cross_replica_sum: return ruleAllReduce;
     case Opcode::all_gather: return ruleAllGather;
     case Opcode::reduce_scatter: return ruleReduceScatter;
@@ -144,20 +151,47 @@ bool resultsFollow(Opcode opcode) {
   }
 }
 
+bool isSpecified(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::broadcast: case Opcode::create_token: case Opcode::cross_replica_sum: case Opcode::dot:
+    case Opcode::einsum: case Opcode::unary_einsum: case Opcode::torch_index_select:
+    case Opcode::real_dynamic_slice: case Opcode::set_dimension_size: return false;
+    default: return opInfo(opcode).name.starts_with("stablehlo.");
+  }
+}
+
 namespace {
+
+// The constraint that an operation of any number of operands has at least one.
+Label countLabel(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::concatenate: case Opcode::reduce: return C(3);
+    case Opcode::map: return C(2);
+    case Opcode::scatter: return C(5);
+    case Opcode::sort: case Opcode::reduce_window: return C(1);
+    default: return Label();
+  }
+}
 
 llvm::Error checkCounts(OpCheck& c) {
   const OpInfo& info = opInfo(c.op.opcode);
   size_t in = c.numIn();
   if (in < static_cast<size_t>(info.min_operands) ||
       (info.max_operands >= 0 && in > static_cast<size_t>(info.max_operands)))
-    return c.fail("has " + llvm::Twine(in) + " operands, expected " + llvm::Twine(info.min_operands) +
-                  (info.max_operands == info.min_operands ? "" : " or more"));
+    return c.fail(countLabel(c.op.opcode),
+                  "has " + llvm::Twine(in) + " operands, expected " + llvm::Twine(info.min_operands) +
+                      (info.max_operands == info.min_operands ? "" : " or more"));
   if (info.regions >= 0 && c.op.regions.size() != static_cast<size_t>(info.regions))
-
     return c.fail("has " + llvm::Twine(c.op.regions.size()) + " regions, expected " +
                   llvm::Twine(info.regions));
   return llvm::Error::success();
+}
+
+llvm::Error wrongResult(OpCheck& c, const Type& given, const Type& expected) {
+  const bool other_element = given.kind == TypeKind::kTensor && given.element != expected.element;
+  const Label label = other_element ? c.element_label : c.shape_label;
+  return c.failAs(Code::kTypeMismatch, label,
+                  "result is " + c.text(given) + ", operands give " + c.text(expected));
 }
 
 }  // namespace
@@ -175,14 +209,10 @@ llvm::Error verifyOp(const Module& module, OpId op) {
   if (auto e = checkCounts(check)) return e;
   if (auto e = ruleOf(check.op.opcode)(check)) return e;
   if (check.results.size() != check.numOut())
-
-    return check.fail("has " + llvm::Twine(check.numOut()) + " results, expected " +
-                      llvm::Twine(check.results.size()));
+    return check.fail(check.count_label, "has " + llvm::Twine(check.numOut()) + " results, expected " +
+                                             llvm::Twine(check.results.size()));
   for (size_t i = 0; i < check.numOut(); ++i)
-    if (!compatible(check.results[i], check.out(i)))
-      return fail(Code::kTypeMismatch, module.loc(check.op.loc),
-                  opInfo(check.op.opcode).mnemonic + ": result is " + check.text(check.out(i)) +
-                      ", operands give " + check.text(check.results[i]));
+    if (!compatible(check.results[i], check.out(i))) return wrongResult(check, check.out(i), check.results[i]);
   return llvm::Error::success();
 }
 
