@@ -106,6 +106,15 @@ TEST(Assembly, AChipOfTheUserIsSpelledOut) {
               llvm::cantFail(writeObject(p)));
 }
 
+TEST(Assembly, AChipSpelledAnotherWayInAnObjectIsTheSameChip) {
+  isa::Program spaced = full();
+  const std::string canonical = spaced.chip_json;
+  spaced.chip_json.insert(spaced.chip_json.find("\"source\":") + 8, "  ");
+  const isa::Program read = llvm::cantFail(readObject(llvm::cantFail(writeObject(spaced)), "spaced.o"));
+  EXPECT_EQ(read.chip_json, canonical);
+  EXPECT_EQ(disassemble(read), disassemble(full()));
+}
+
 TEST(Assembly, MacrosHaveParametersAndLabelsOfTheirOwn) {
   const char* text = R"(.target v5e
 .macro wait sem, amount

@@ -95,6 +95,7 @@ class Reader {
     auto chip = target::parseChip(p_.chip_json, "chip description");
     if (!chip) return damaged("bad chip description: " + takeDiagnostics(chip.takeError())[0].text);
     chip_ = std::move(*chip);
+    p_.chip_json = chip_.json;  // canonical, however the object spelled it
     const SlotBases bases = slotBases(chip_);
     p_.bundles.resize(r.count(4));
     for (isa::Bundle& bundle : p_.bundles) {
