@@ -27,8 +27,7 @@ struct Choice {
 
 class Chooser {
  public:
-  Chooser(const hlo::Module& m, const hlo::Mesh& mesh, Planner& planner)
-      : m_(m), mesh_(mesh), planner_(planner) {}
+  Chooser(const hlo::Module& m, Planner& planner) : m_(m), planner_(planner) {}
   Choice choose(hlo::OpId op, const sharding::OpRule& rule, llvm::ArrayRef<TensorView> operands,
                 llvm::ArrayRef<TensorView> results);
   std::vector<Choice>* collect = nullptr;  // where set: takes every candidate
@@ -47,7 +46,6 @@ class Chooser {
   double wireBytes(const Problem& p, const sharding::FactorAxes& axes);
   double operandCost(const TensorView& t, const Layout& need);
   const hlo::Module& m_;
-  const hlo::Mesh& mesh_;
   Planner& planner_;
 };
 

@@ -31,7 +31,7 @@ namespace {
 class Resharder {
  public:
   Resharder(hlo::Module& m, Context& ctx)
-      : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), chooser_(m, mesh_, ctx.plans(m)) {}
+      : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), chooser_(m, ctx.plans(m)) {}
 
   llvm::Error run() {
     if (!ctx_.propagated) {
