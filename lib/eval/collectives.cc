@@ -21,8 +21,7 @@ llvm::Error hang(const hlo::Module& module, hlo::OpId op, int64_t waiting, int64
 // The part of a group's work that depends on the kind of collective.
 class Collective {
  public:
-  Collective(const hlo::Module& module, hlo::OpId op, int64_t devices)
-      : module_(module), op_(op), devices_(devices) {}
+  Collective(const hlo::Module& module, hlo::OpId op) : module_(module), op_(op) {}
 
   // Results of one operand for the members of one group, in their order.
   llvm::Expected<Tensors> run(llvm::ArrayRef<Tensor> members) const {
@@ -134,7 +133,6 @@ class Collective {
 
   const hlo::Module& module_;
   hlo::OpId op_;
-  int64_t devices_;
 };
 
 // One group over everybody gives all the same tensor: held once.
@@ -196,7 +194,7 @@ LanesOutcome Interpreter::runCollective(hlo::OpId id, LaneList in, const Team& t
     const auto missing = std::find_if(group.begin(), group.end(), [&](int64_t d) { return !team.has(d); });
     if (present != group.end() && missing != group.end()) return hang(module_, id, *present, *missing);
   }
-  const Collective collective(module_, id, devices_);
+  const Collective collective(module_, id);
   for (const Lanes& operand : in) {
     std::vector<Tensor> results(devices_);
     for (const DeviceGroup& group : *groups) {

@@ -84,17 +84,21 @@ void Lowering::flatCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_off
   // One DMA descriptor holds at most 2^30 bytes of run.
   constexpr int64_t kMost = int64_t{1} << 30;
   for (int64_t at = 0; at < bytes; at += kMost) {
-    llo::Dma d;
-    d.src.index = src;
-    d.dst.index = dst;
-    d.src.offset = src_offset + at;
-    d.dst.offset = dst_offset + at;
-    d.run = std::min(kMost, bytes - at);
-    d.dst_sem = local_sem_;
-    int64_t total = d.run;
-    b_.dma(std::move(d));
-    b_.semWait(local_sem_, {false, 0, total});
+    const int64_t part = std::min(kMost, bytes - at);
+    startCopy(src, dst, part, src_offset + at, dst_offset + at);
+    b_.semWait(local_sem_, {false, 0, part});
   }
+}
+
+void Lowering::startCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_offset, int64_t dst_offset) {
+  llo::Dma d;
+  d.src.index = src;
+  d.dst.index = dst;
+  d.src.offset = src_offset;
+  d.dst.offset = dst_offset;
+  d.run = bytes;
+  d.dst_sem = local_sem_;
+  b_.dma(std::move(d));
 }
 
 void Lowering::emitNests(const std::vector<CopyNest>& nests, const CopySide& src, const CopySide& dst) {

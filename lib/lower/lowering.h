@@ -53,6 +53,24 @@ struct PermuteTable {
   int ready_sem = -1, recv_sem = -1, send_sem = -1;
 };
 
+/// Piece (rank of the peer) of `send`, n pieces of `bytes` or one piece for all, goes to slot (own rank) of `slots` on each
+/// peer of the group.
+struct Exchange {
+  int32_t send;
+  bool one_piece;
+  int32_t slots;
+  int64_t bytes;
+};
+/// Bytes [at, at + bytes) of every piece.
+struct ExchangePart {
+  const Exchange* of;
+  int64_t at, bytes;
+};
+/// Buffers of one operand and result of an all-reduce.
+struct Reduced {
+  int32_t src, out;
+};
+
 /// Whether arrays of this element type can stand in the machine's memory.
 bool supportedType(ElementType type);
 
@@ -102,6 +120,8 @@ class Lowering {
   bool packedCopyAllowed(llvm::ArrayRef<int64_t> counts, const CopySide& src, const CopySide& dst) const;
   void emitNests(const std::vector<CopyNest>& nests, const CopySide& src, const CopySide& dst);
   void flatCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_offset = 0, int64_t dst_offset = 0);
+  /// At most 2^30 bytes; the local semaphore counts them on arrival.
+  void startCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_offset, int64_t dst_offset);
   /// Same elements, other dims: dst dims need not factor over src dims.
   llvm::Error relayout(int32_t src, llvm::ArrayRef<int64_t> src_dims, int32_t dst, llvm::ArrayRef<int64_t> dst_dims);
   bool sameBytes(ElementType type, llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) const;
@@ -177,19 +197,23 @@ class Lowering {
   llvm::Error copyValue(hlo::ValueId from, int32_t to);
   int32_t ownBuffer(hlo::ValueId like);
 
-  // ---- collectives.cc
+  // ---- groups.cc
   llvm::Expected<GroupTable*> groupTable(hlo::OpId op);
   int deviceWord(const std::vector<uint32_t>& per_device);
   std::vector<std::vector<int64_t>> groupsOf(hlo::OpId op) const;
   std::vector<int64_t> ringOrder(const std::vector<int64_t>& group) const;
+
+  // ---- collectives.cc
   llvm::Error lowerAllReduce(hlo::OpId op);
   llvm::Error lowerAllGather(hlo::OpId op);
   llvm::Error lowerReduceScatter(hlo::OpId op);
   llvm::Error lowerAllToAll(hlo::OpId op);
   llvm::Error lowerPermute(hlo::OpId op);
-  /// Sends piece (rank of peer) of `send` (n pieces of `bytes`, or the one piece to all) to slot (own rank) of `slots` on each peer.
-  void exchange(const GroupTable& g, int32_t send, bool one_piece, int32_t slots, int64_t bytes);
-  void exchangePart(const GroupTable& g, int32_t send, bool one_piece, int32_t slots, int64_t bytes, int64_t at, int64_t part);
+  void exchange(const GroupTable& g, llvm::ArrayRef<Exchange> all);
+  void exchangeParts(const GroupTable& g, llvm::ArrayRef<ExchangePart> parts, int64_t total);
+  llvm::Error reduceBuffer(hlo::OpId op, GroupTable& g, int32_t src, int32_t out, ElementType type,
+                           llvm::ArrayRef<int64_t> dims);
+  llvm::Error reducePacked(hlo::OpId op, GroupTable& g, ElementType type, llvm::ArrayRef<Reduced> parts);
   llvm::Error combineSlots(hlo::OpId op, hlo::RegionId region, int32_t slots, int64_t n, ElementType type,
                            llvm::ArrayRef<int64_t> dims, int32_t dst);
   llvm::Error unstack(int32_t slots, int64_t n, llvm::ArrayRef<int64_t> piece, int32_t out, llvm::ArrayRef<int64_t> dims, int64_t axis, llvm::StringRef loc);

@@ -122,7 +122,7 @@ llvm::Error Lowering::ringAllReduce(hlo::OpId id, GroupTable& g, int32_t src, in
   int32_t tail = tempBuffer(type, tail_dims), tail_out = tempBuffer(type, tail_dims);
   int32_t tail_slots = tempBuffer(type, {n, tail_dims[0], tail_dims[1]});
   flatCopy(src, tail, left, covered, 0);
-  exchange(g, tail, true, tail_slots, left);
+  exchange(g, {{tail, true, tail_slots, left}});
   if (auto err = combineSlots(id, m_.op(id).regions[0], tail_slots, n, type, tail_dims, tail_out)) return err;
   flatCopy(tail_out, dst, left, 0, covered);
   return llvm::Error::success();
