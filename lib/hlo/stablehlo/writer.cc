@@ -28,9 +28,8 @@ void StableHloWriter::run() {
   for (const auto& [name, value] : m.attrs)
     if (m.stage == Stage::kHlo || name != "mhlo.input_output_alias") entry(name, value);
   os << (first_ ? " {\n" : "} {\n");
-  if (m.stage == Stage::kHlo)
-    for (const Mesh& one : m.meshes)
-      if (!one.name.empty()) mesh(one);
+  for (const Mesh& one : m.meshes)
+    if (!one.name.empty()) mesh(one);
   for (const Func& one : m.funcs) func(one);
   os << "}\n";
 }
