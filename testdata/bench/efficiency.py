@@ -178,7 +178,7 @@ def emulation_of_block(bindir, tmp):
     execute(bindir, obj, tmp)
     records = [json.loads(line) for line in (tmp / "r.jsonl").read_text().splitlines()]
     count = sum(r["vector_instructions"] for r in records if r["type"] == "device")
-    ours = run_seconds(bindir, obj, 20)
+    ours = run_seconds(bindir, obj, 100)  # 5 s: a shared host is slow for seconds at a time
     return [f"emulating transformer_block_bf16, {count} vector instructions", "", f"{ours * 1e6:.0f}", f"{ours / count * 1e9:.0f} ns",
             "<= 250 ns", "yes" if ours / count <= 250e-9 else "NO"]
 
