@@ -224,6 +224,18 @@ TEST(Forms, FunctionsAndCalls) {
   EXPECT_TRUE(m.funcs[1].is_private);
 }
 
+TEST(Forms, AMeshMayStandOutsideOfAModule) {
+  const std::string mesh = "sdy.mesh @mesh = <[\"x\"=2], device_ids=[1, 0]> loc(unknown)\n", func = R"(
+    func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+      return %a : tensor<4xf32>
+    })";
+  for (const std::string& text : {mesh + func, func + "\n" + mesh}) {
+    const hlo::Module m = accept(text);
+    EXPECT_TRUE(m.entry);
+    EXPECT_EQ(m.meshes.size(), 1u);
+  }
+}
+
 TEST(Forms, TensorFlowAliasesStandOnTheModule) {
   hlo::Module m = accept(
       R"(module @m attributes {mhlo.input_output_alias = [{alias = {kind = "may_alias", parameter_index = array<i64>, parameter_number = 1 : i64}, output_index = array<i64: 0>}]} {

@@ -111,7 +111,7 @@ bool Parser::parseTop() {
     } else if (c.acceptWord("func.func")) {
       if (!parseFunc()) return false;
     } else if (c.acceptWord("sdy.mesh")) {
-      c.balanced();
+      if (!passMesh()) return false;
     } else {
       return c.error("expected a module");
     }
@@ -129,18 +129,23 @@ bool Parser::parseModule() {
     const char* at = c.p;
     if (c.acceptWord("func.func")) {
       if (!parseFunc()) return false;
-    } else if (c.acceptWord("sdy.mesh")) {  // read by scanMeshes
-      std::string name;
-      if (!symbol(name) || !c.expect('=') || !c.skipGroup()) return false;
-      if (c.peek() == '{' && !c.skipGroup()) return false;
-      Location loc;
-      if (!optionalLoc(loc)) return false;
+    } else if (c.acceptWord("sdy.mesh")) {
+      if (!passMesh()) return false;
     } else {
       llvm::StringRef word = c.word();
       if (word.empty()) return c.error("expected a function");
       return c.error(Code::kUnknownOp, at, "unknown operation '" + word + "' in a module");
     }
   }
+  Location loc;
+  return optionalLoc(loc);
+}
+
+// The rest of a mesh that scanMeshes has read.
+bool Parser::passMesh() {
+  std::string name;
+  if (!symbol(name) || !c.expect('=') || !c.skipGroup()) return false;
+  if (c.peek() == '{' && !c.skipGroup()) return false;
   Location loc;
   return optionalLoc(loc);
 }

@@ -68,6 +68,7 @@ class Parser {
   bool parseTop();
   bool parseModule();
   bool parseModuleAttrs();
+  bool passMesh();
   bool parseFunc();
   bool parseArgs(hlo::FuncId func);
   bool parseResults(hlo::FuncId func);
