@@ -53,7 +53,7 @@ void fillDefaults(hlo::Module& m, hlo::OpId op) {
     case Opcode::sort:
       if (!m.has(op, AttrKey::dimension)) m.setInt(op, AttrKey::dimension, -1);
       if (const int64_t dim = m.getInt(op, AttrKey::dimension); dim < 0 && dim + static_cast<int64_t>(rank) >= 0)
-        m.setInt(op, AttrKey::dimension, m.getInt(op, AttrKey::dimension) + static_cast<int64_t>(rank));
+        m.setInt(op, AttrKey::dimension, dim + static_cast<int64_t>(rank));
       return;
     default:
       return;

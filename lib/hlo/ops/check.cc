@@ -151,6 +151,38 @@ llvm::Error OpCheck::needSameElement(size_t a, size_t b, Label label) const {
                          " differ in element type: " + text(in(a)) + " and " + text(in(b)));
 }
 
+llvm::Error OpCheck::needSameKind(Label label) const {
+  const ElementType a = in(0).element, b = in(1).element;
+  if (a == b || elementClass(a) == elementClass(b) || (isInteger(a) && isInteger(b))) return llvm::Error::success();
+  return fail(label, "operands differ in element type: " + text(in(0)) + " and " + text(in(1)));
+}
+
+llvm::Error OpCheck::needKeptElement(Label label) const {
+  if (in(0).element == out(0).element) return llvm::Error::success();
+  return fail(label, "changes the element type from " + text(in(0)) + " to " + text(out(0)));
+}
+
+llvm::Error OpCheck::needToken(size_t operand, Label label) const {
+  if (in(operand).kind == TypeKind::kToken) return llvm::Error::success();
+  return fail(label, "operand " + llvm::Twine(operand) + " is " + text(in(operand)) + ", expected a token");
+}
+
+llvm::Error OpCheck::needPositive(AttrKey key, Label label) const {
+  for (int64_t value : ints(key))
+    if (value <= 0) return fail(label, attrName(key) + " " + listText(ints(key)) + " must be positive");
+  return llvm::Error::success();
+}
+
+llvm::Error OpCheck::needPrecisions(Label label) const {
+  const Attr* precision = m.findAttr(id, AttrKey::precision_config);
+  if (!precision || precision->strs.size() <= 2) return llvm::Error::success();
+  return fail(label, "precision_config has " + llvm::Twine(precision->strs.size()) + " entries, expected 2");
+}
+
+bool isScalarOf(const Type& type, ElementType element) {
+  return type.kind == TypeKind::kTensor && type.rank() == 0 && type.element == element;
+}
+
 bool promotable(ElementType from, ElementType to) {
   if (from == to) return true;
   if (isFloat(from) || isFloat(to)) return isFloat(from) && isFloat(to);
@@ -192,6 +224,13 @@ llvm::Error OpCheck::needShapeOperand(size_t operand, size_t length, Label type,
     return llvm::Error::success();
   return fail(size, "operand " + llvm::Twine(operand) + " is " + text(shape) + ", expected " +
                         llvm::Twine(length) + " entries");
+}
+
+llvm::Error OpCheck::needResultShape(size_t operand, Label type, Label size) const {
+  if (auto e = needShapeOperand(operand, out(0).dims.size(), type, size)) return e;
+  const auto shape = constantInts(operand);
+  if (!shape || compatibleDims(*shape, out(0).dims)) return llvm::Error::success();
+  return fail(size, "result is " + text(out(0)) + ", the shape asked for " + listText(*shape));
 }
 
 std::optional<llvm::SmallVector<int64_t, 6>> OpCheck::constantInts(size_t operand) const {

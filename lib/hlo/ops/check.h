@@ -83,18 +83,33 @@ class OpCheck {
   llvm::Error needLength(AttrKey key, size_t length, Label label = {}) const;
   llvm::Error needSameDims(size_t a, size_t b, Label label = {}) const;
   llvm::Error needSameElement(size_t a, size_t b, Label label) const;
+  /// Operands 0 and 1 hold numbers of one kind. Products of floats of different width (two f8 formats) are what
+  /// frameworks print, so widths may differ.
+  llvm::Error needSameKind(Label label) const;
+  /// The result holds elements of operand 0's type.
+  llvm::Error needKeptElement(Label label) const;
+  llvm::Error needToken(size_t operand, Label label) const;
+  llvm::Error needPositive(AttrKey key, Label label) const;
+  /// precision_config has an entry per factor. Lists of fewer are read as the reference implementation reads them.
+  llvm::Error needPrecisions(Label label) const;
   /// A region that folds `count` pairs of scalars: 2 * count arguments, `count` yields, of types that the
   /// first `count` operands promote to. `elements` gets the yielded element types.
   llvm::Error needReducer(size_t region, size_t count, Label label,
                           llvm::SmallVectorImpl<ElementType>& elements) const;
   /// A one-dimensional operand of `length` integers that says a shape or amounts per dimension.
   llvm::Error needShapeOperand(size_t operand, size_t length, Label type, Label size) const;
+  /// A shape operand of the result: a vector of a size per dimension which, where it is a constant, says the
+  /// result's shape.
+  llvm::Error needResultShape(size_t operand, Label type, Label size) const;
   /// The integers of an operand that is a constant.
   std::optional<llvm::SmallVector<int64_t, 6>> constantInts(size_t operand) const;
 };
 
 /// "[1, 2]"
 std::string listText(llvm::ArrayRef<int64_t> values);
+
+/// A tensor of rank 0.
+bool isScalarOf(const Type& type, ElementType element);
 
 /// Values of `from` may be handed on as `to`: one kind of number, of no fewer bits (floats of any width).
 bool promotable(ElementType from, ElementType to);
@@ -132,6 +147,9 @@ llvm::Error ruleBroadcastInDim(OpCheck&);
 /// What broadcast_in_dim and reshape share with their dynamic forms, whose constraints bear the same numbers.
 llvm::Error needBroadcast(OpCheck&);
 llvm::Error needSameNumber(OpCheck&);
+/// What pad and dynamic_pad share: the padding value, and the size that padding gives a dimension.
+llvm::Error needPaddingValue(OpCheck&);
+__int128 paddedSize(int64_t size, int64_t low, int64_t high, int64_t interior);
 llvm::Error ruleReshape(OpCheck&);
 llvm::Error ruleTranspose(OpCheck&);
 llvm::Error ruleSlice(OpCheck&);

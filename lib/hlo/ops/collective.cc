@@ -51,6 +51,13 @@ bool groupsKnown(OpCheck& c) {
   return attr && attr->groups.cols > 0;
 }
 
+// A result takes what the region folds to.
+llvm::Error needFolded(OpCheck& c, size_t result, ElementType folded, Label label) {
+  const Type& type = c.out(result);
+  if (type.kind != TypeKind::kTensor || promotable(folded, type.element)) return llvm::Error::success();
+  return c.fail(label, "result is " + c.text(type) + ", the region yields " + elementTypeName(folded));
+}
+
 size_t index(int64_t dim) { return static_cast<size_t>(dim); }
 
 }  // namespace
@@ -72,10 +79,8 @@ llvm::Error ruleAllReduce(OpCheck& c) {
   if (c.op.opcode == Opcode::all_reduce) {
     llvm::SmallVector<ElementType, 1> elements;
     if (auto e = c.needReducer(0, 1, C(5), elements)) return e;
-    for (size_t i = 0; i < c.numOut() && c.numOut() == 1; ++i)
-      if (c.out(i).kind == TypeKind::kTensor && !promotable(elements[0], c.out(i).element))
-        return c.fail(
-            C(7), "result is " + c.text(c.out(i)) + ", the region yields " + elementTypeName(elements[0]));
+    if (c.numOut() == 1)
+      if (auto e = needFolded(c, 0, elements[0], C(7))) return e;
   }
   for (size_t i = 0; i < c.numIn(); ++i) {
     ElementType element = i < c.numOut() ? c.out(i).element : c.in(i).element;
@@ -123,9 +128,7 @@ llvm::Error ruleReduceScatter(OpCheck& c) {
       size = c.out(i).dims[index(dim)];
     }
     if (i < c.numOut() && c.out(i).kind == TypeKind::kTensor) {
-      if (!promotable(elements[0], c.out(i).element))
-        return c.fail(
-            C(9), "result is " + c.text(c.out(i)) + ", the region yields " + elementTypeName(elements[0]));
+      if (auto e = needFolded(c, i, elements[0], C(9))) return e;
       type.element = c.out(i).element;
     }
     c.yield(std::move(type));

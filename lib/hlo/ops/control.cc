@@ -33,9 +33,8 @@ llvm::Error ruleWhile(OpCheck& c) {
       return e;
   if (c.op.regions.size() == 2) {
     llvm::SmallVector<TypeId, 2> cond = c.yields(0);
-    bool pred = cond.size() == 1 && c.m.type(cond[0]).kind == TypeKind::kTensor &&
-                c.m.type(cond[0]).rank() == 0 && c.m.type(cond[0]).element == ElementType::kPred;
-    if (!pred) return c.fail(C(1), "the condition must yield one scalar pred");
+    if (cond.size() != 1 || !isScalarOf(c.m.type(cond[0]), ElementType::kPred))
+      return c.fail(C(1), "the condition must yield one scalar pred");
     if (auto e = needTypes(c, C(2), "the body's yield", c.yields(1), carried)) return e;
   }
   for (TypeId type : carried) c.yield(c.m.type(type));
@@ -47,7 +46,7 @@ llvm::Error ruleBranches(OpCheck& c) {
   const size_t first = is_if ? 1 : 2;  // case numbers the count of branches before what if has
   c.resultsBy(C(first + 2), C(first + 2), C(first + 2));
   ElementType index = is_if ? ElementType::kPred : ElementType::kS32;
-  if (c.in(0).kind != TypeKind::kTensor || c.in(0).rank() != 0 || c.in(0).element != index)
+  if (!isScalarOf(c.in(0), index))
     return c.fail(I(1), "branches on " + c.text(c.in(0)) + ", expected " + elementTypeName(index) + "[]");
   if (c.op.regions.empty()) return c.fail(C(1), "has no branches");
   llvm::SmallVector<TypeId, 2> expected = c.yields(0);
@@ -103,8 +102,7 @@ llvm::Error ruleBarrier(OpCheck& c) {
 llvm::Error ruleToken(OpCheck& c) {
   if (c.op.opcode == Opcode::after_all)
     for (size_t i = 0; i < c.numIn(); ++i)
-      if (c.in(i).kind != TypeKind::kToken)
-        return c.fail(I(1), "operand " + llvm::Twine(i) + " is " + c.text(c.in(i)) + ", expected a token");
+      if (auto e = c.needToken(i, I(1))) return e;
   Type token;
   token.kind = TypeKind::kToken;
   c.yield(std::move(token));

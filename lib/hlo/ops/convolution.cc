@@ -72,13 +72,7 @@ llvm::Error needGroups(OpCheck& c) {
 }
 
 llvm::Error needElements(OpCheck& c) {
-  if (!anyQuantized(c)) {
-    const ElementType a = c.in(0).element, b = c.in(1).element;
-    const bool fits = a == b || elementClass(a) == elementClass(b) || (isInteger(a) && isInteger(b));
-    return fits ? llvm::Error::success()
-                : c.fail(C(27),
-                         "operands differ in element type: " + c.text(c.in(0)) + " and " + c.text(c.in(1)));
-  }
+  if (!anyQuantized(c)) return c.needSameKind(C(27));
   const int64_t of_kernel = scalesAlong(c.in(1));
   if (of_kernel >= 0 && of_kernel != c.num(AttrKey::kernel_output_feature_dimension))
     return c.fail(C(29), "scales of the kernel vary along dimension " + llvm::Twine(of_kernel) +
@@ -122,10 +116,7 @@ llvm::Error ruleConvolution(OpCheck& c) {
   if (c.has(AttrKey::window_reversal) && !c.ints(AttrKey::window_reversal).empty())
     if (auto e = c.needLength(AttrKey::window_reversal, spatial, C(9))) return e;
   if (auto e = needGroups(c)) return e;
-  const Attr* precision = c.m.findAttr(c.id, AttrKey::precision_config);
-  if (precision && precision->strs.size() > 2)
-    return c.fail(C(24),
-                  "precision_config has " + llvm::Twine(precision->strs.size()) + " entries, expected 2");
+  if (auto e = c.needPrecisions(C(24))) return e;
   if (auto e = needElements(c)) return e;
 
   std::optional<llvm::SmallVector<int64_t, 6>> padding;

@@ -12,13 +12,6 @@ llvm::Error needSameStarts(OpCheck& c, size_t from, Label label) {
   return llvm::Error::success();
 }
 
-// A shape operand that is a constant must say the result's shape.
-llvm::Error needShape(OpCheck& c, size_t operand, Label label) {
-  const auto shape = c.constantInts(operand);
-  if (!shape || compatibleDims(*shape, c.out(0).dims)) return llvm::Error::success();
-  return c.fail(label, "result is " + c.text(c.out(0)) + ", the shape asked for " + listText(*shape));
-}
-
 }  // namespace
 
 llvm::Error ruleDynamicSlice(OpCheck& c) {
@@ -67,8 +60,7 @@ llvm::Error ruleDynamicIota(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
   if (auto e = c.needDim(AttrKey::iota_dimension, c.out(0).rank(), C(1))) return e;
-  if (auto e = c.needShapeOperand(0, c.out(0).dims.size(), I(1), C(2))) return e;
-  if (auto e = needShape(c, 0, C(2))) return e;
+  if (auto e = c.needResultShape(0, I(1), C(2))) return e;
   if (c.out(0).element == ElementType::kPred) return c.fail(O(1), "does not count in pred");
   c.yieldGiven();
   return llvm::Error::success();
@@ -78,8 +70,7 @@ llvm::Error ruleDynamicBroadcastInDim(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
   if (auto e = needBroadcast(c)) return e;
-  if (auto e = c.needShapeOperand(1, c.out(0).dims.size(), I(2), C(7))) return e;
-  if (auto e = needShape(c, 1, C(7))) return e;
+  if (auto e = c.needResultShape(1, I(2), C(7))) return e;
   if (auto e = c.needInRange(AttrKey::known_expanding_dimensions, c.in(0).rank(), C(9))) return e;
   if (auto e = c.needInRange(AttrKey::known_nonexpanding_dimensions, c.in(0).rank(), C(10))) return e;
   if (auto e = c.needUnique(AttrKey::known_expanding_dimensions, C(8))) return e;
@@ -95,8 +86,7 @@ llvm::Error ruleDynamicReshape(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
   if (auto e = needSameNumber(c)) return e;
-  if (auto e = c.needShapeOperand(1, c.out(0).dims.size(), I(2), C(4))) return e;
-  if (auto e = needShape(c, 1, C(4))) return e;
+  if (auto e = c.needResultShape(1, I(2), C(4))) return e;
   c.yieldGiven();
   return llvm::Error::success();
 }
@@ -105,10 +95,8 @@ llvm::Error ruleDynamicPad(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
   const Type& in = c.in(0);
-  if (auto e = c.needRank(1, 0, I(2))) return e;
-  if (in.element != c.in(1).element) return c.fail(C(1), "pads " + c.text(in) + " with " + c.text(c.in(1)));
-  if (in.element != c.out(0).element)
-    return c.fail(C(1), "changes the element type from " + c.text(in) + " to " + c.text(c.out(0)));
+  if (auto e = needPaddingValue(c)) return e;
+  if (auto e = c.needKeptElement(C(1))) return e;
   for (size_t i : {2, 3, 4})
     if (auto e = c.needShapeOperand(i, in.dims.size(), I(i + 1), C(2))) return e;
   if (in.rank() != c.out(0).rank())
@@ -118,9 +106,7 @@ llvm::Error ruleDynamicPad(OpCheck& c) {
     if ((*interior)[i] < 0) return c.fail(C(3), "negative interior padding");
   for (size_t i = 0; low && high && interior && i < in.dims.size(); ++i) {
     if (in.dims[i] == kDynamicDim || c.out(0).dims[i] == kDynamicDim) continue;
-    const __int128 size = static_cast<__int128>(std::max<int64_t>(in.dims[i] - 1, 0)) * (*interior)[i] +
-                          in.dims[i] + (*low)[i] + (*high)[i];
-    if (size != c.out(0).dims[i])
+    if (paddedSize(in.dims[i], (*low)[i], (*high)[i], (*interior)[i]) != c.out(0).dims[i])
       return c.fail(C(4), "padding of dimension " + llvm::Twine(i) + " of " + c.text(in) + " does not give " +
                               c.text(c.out(0)));
   }

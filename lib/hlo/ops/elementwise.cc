@@ -293,7 +293,7 @@ llvm::Error ruleMap(OpCheck& c) {
                             llvm::Twine(c.numIn()));
   for (size_t i = 0; i < c.numIn(); ++i) {
     const Type& arg = c.m.typeOf(region.args[i]);
-    if (arg.kind != TypeKind::kTensor || arg.rank() != 0 || arg.element != c.in(i).element)
+    if (!isScalarOf(arg, c.in(i).element))
       return c.fail(C(4), "region argument " + llvm::Twine(i) + " is " + c.text(arg) + " for an operand of " +
                               c.text(c.in(i)));
   }

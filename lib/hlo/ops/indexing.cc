@@ -154,16 +154,17 @@ llvm::Error ruleGather(OpCheck& c) {
   const Type& indices = c.in(1);
   const Keys& keys = kGatherKeys;
   if (auto e = checkCommon(c, operand, indices, keys, kGather)) return e;
-  llvm::SmallVector<int64_t, 6> sizes(operand.dims.size(), kDynamicDim);
+  std::optional<llvm::SmallVector<int64_t, 6>> known;
   if (c.op.opcode == Opcode::gather) {
     if (auto e = c.needLength(AttrKey::slice_sizes, operand.dims.size(), C(20))) return e;
-    sizes.assign(c.ints(AttrKey::slice_sizes).begin(), c.ints(AttrKey::slice_sizes).end());
+    known.emplace(c.ints(AttrKey::slice_sizes));
   } else {
     if (auto e = c.needShapeOperand(2, operand.dims.size(), I(3), C(20))) return e;
-    if (auto known = c.constantInts(2)) sizes = *known;
+    known = c.constantInts(2);
   }
-  if (sizes.empty() || sizes[0] != kDynamicDim)
-    if (auto e = checkSlices(c, operand, sizes)) return e;
+  if (known)
+    if (auto e = checkSlices(c, operand, *known)) return e;
+  const auto sizes = known.value_or(llvm::SmallVector<int64_t, 6>(operand.dims.size(), kDynamicDim));
   Dims window;
   for (size_t d = 0; d < sizes.size(); ++d)
     if (!removed(c, keys, static_cast<int64_t>(d))) window.push_back(sizes[d]);

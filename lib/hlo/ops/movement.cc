@@ -35,10 +35,7 @@ llvm::Error needBroadcast(OpCheck& c) {
       return c.fail(C(5), "dimension " + llvm::Twine(i) + " of " + c.text(in) +
                               " does not stretch to dimension " + llvm::Twine(map[i]) + " of " + c.text(out));
   }
-  if (in.encoding.empty() && out.encoding.empty())
-    return in.element == out.element
-               ? llvm::Error::success()
-               : c.fail(C(1), "changes the element type from " + c.text(in) + " to " + c.text(out));
+  if (in.encoding.empty() && out.encoding.empty()) return c.needKeptElement(C(1));
   if (auto e = needSameQuantization(c, C(1))) return e;
   return needScalesBroadcast(c);
 }
@@ -47,8 +44,7 @@ llvm::Error needSameNumber(OpCheck& c) {
   const Type& in = c.in(0);
   const Type& out = c.out(0);
   auto dynamic = [](const Type& t) { return llvm::is_contained(t.dims, kDynamicDim); };
-  if (in.element != out.element)
-    return c.fail(C(1), "changes the element type from " + c.text(in) + " to " + c.text(out));
+  if (auto e = c.needKeptElement(C(1))) return e;
   if (auto e = needSameQuantization(c, C(1))) return e;
   if (!dynamic(in) && !dynamic(out) && in.numElements() != out.numElements())
     return c.fail(C(2), "changes the number of elements from " + c.text(in) + " to " + c.text(out));
@@ -99,12 +95,21 @@ llvm::Error ruleSlice(OpCheck& c) {
   return llvm::Error::success();
 }
 
+llvm::Error needPaddingValue(OpCheck& c) {
+  if (auto e = c.needRank(1, 0, I(2))) return e;
+  if (c.in(0).element == c.in(1).element) return llvm::Error::success();
+  return c.fail(C(1), "pads " + c.text(c.in(0)) + " with " + c.text(c.in(1)));
+}
+
+__int128 paddedSize(int64_t size, int64_t low, int64_t high, int64_t interior) {
+  return static_cast<__int128>(std::max<int64_t>(size - 1, 0)) * interior + size + low + high;
+}
+
 llvm::Error rulePad(OpCheck& c) {
   c.resultsBy(C(1), C(4));
   if (auto e = c.needTensors()) return e;
   const Type& in = c.in(0);
-  if (auto e = c.needRank(1, 0, I(2))) return e;
-  if (in.element != c.in(1).element) return c.fail(C(1), "pads " + c.text(in) + " with " + c.text(c.in(1)));
+  if (auto e = needPaddingValue(c)) return e;
   for (AttrKey key : {AttrKey::edge_padding_low, AttrKey::edge_padding_high, AttrKey::interior_padding})
     if (auto e = c.needLength(key, in.dims.size(), C(2))) return e;
   Type type = in;
@@ -113,8 +118,7 @@ llvm::Error rulePad(OpCheck& c) {
     int64_t interior = c.ints(AttrKey::interior_padding)[i];
     if (interior < 0) return c.fail(C(3), "negative interior padding");
     if (in.dims[i] == kDynamicDim) continue;
-    __int128 size =
-        static_cast<__int128>(std::max<int64_t>(in.dims[i] - 1, 0)) * interior + in.dims[i] + low + high;
+    const __int128 size = paddedSize(in.dims[i], low, high, interior);
     if (size < 0) return c.fail(C(4), "padding removes more than dimension " + llvm::Twine(i) + " holds");
     if (size > INT64_MAX) return c.fail(C(4), "padding makes dimension " + llvm::Twine(i) + " too large");
     type.dims[i] = static_cast<int64_t>(size);

@@ -48,13 +48,11 @@ llvm::Error needSameQuantization(OpCheck& c, Label label) {
   if (same && (isPerTensor(*in) || in->scales.size() == out->scales.size()))
     same = in->scales == out->scales && in->zero_points == out->zero_points;
   if (same) return llvm::Error::success();
-  return c.fail(label, "operand and result are quantized differently: " +
-                           (c.in(0).encoding.empty() ? c.text(c.in(0)) : c.in(0).encoding) + " and " +
-                           (c.out(0).encoding.empty() ? c.text(c.out(0)) : c.out(0).encoding));
+  auto text = [&](const Type& type) { return type.encoding.empty() ? c.text(type) : type.encoding; };
+  return c.fail(label, "operand and result are quantized differently: " + text(c.in(0)) + " and " + text(c.out(0)));
 }
 
 int64_t scalesAlong(const Type& type) {
-  if (type.encoding.empty()) return -1;
   const std::optional<Quantization> q = quantizationOf(type);
   return q ? quantizedDim(*q) : -1;
 }

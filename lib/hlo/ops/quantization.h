@@ -8,14 +8,15 @@ namespace tpu::hlo {
 
 inline bool anyQuantized(OpCheck& c) {
   for (size_t i = 0; i < c.numIn(); ++i)
-    if (!c.in(i).encoding.empty() && isQuantized(c.in(i))) return true;
+    if (isQuantized(c.in(i))) return true;
   for (size_t i = 0; i < c.numOut(); ++i)
-    if (!c.out(i).encoding.empty() && isQuantized(c.out(i))) return true;
+    if (isQuantized(c.out(i))) return true;
   return false;
 }
 
-/// The one dimension that scales vary along; -1 for a scale per tensor or per block.
+/// The one dimension that scales vary along; -1 for a scale per tensor or per block, and for types without.
 int64_t quantizedDim(const Quantization& q);
+int64_t scalesAlong(const Type& type);
 bool isPerTensor(const Quantization& q);
 
 /// Sums (add C2-C7): all quantized, of one storage and expressed type, results along the operands' dimension.
@@ -28,8 +29,6 @@ llvm::Error needSameQuantization(OpCheck& c, Label label);
 llvm::Error needScalesBroadcast(OpCheck& c);
 llvm::Error needScalesReshape(OpCheck& c);
 llvm::Error needScalesTranspose(OpCheck& c);
-/// The one dimension that scales of a type vary along; -1 where there is none.
-int64_t scalesAlong(const Type& type);
 /// Contractions: the six rows from `first` on (convolution C28, C31-C34; dot_general C14, C17-C20). The first
 /// says which of the three are quantized, the others start at `next`.
 llvm::Error needContractionQuantization(OpCheck& c, Label first, size_t next);

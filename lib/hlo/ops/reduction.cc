@@ -23,16 +23,6 @@ llvm::Error needFoldOperands(OpCheck& c, Label count_label, Label shape, Label e
 constexpr WindowLabels kReduceWindow = {C(6), C(7), C(8), C(9), C(10), C(11), C(12)};
 constexpr WindowLabels kSelectAndScatter = {C(6), C(7), {}, {}, {}, {}, C(8)};
 
-llvm::Error needPositive(OpCheck& c, AttrKey key, Label label) {
-  for (int64_t size : c.ints(key))
-    if (size <= 0) return c.fail(label, attrName(key) + " " + listText(c.ints(key)) + " must be positive");
-  return llvm::Error::success();
-}
-
-bool isScalarOf(const Type& type, ElementType element) {
-  return type.kind == TypeKind::kTensor && type.rank() == 0 && type.element == element;
-}
-
 // C9: the selecting region compares two elements.
 llvm::Error needSelector(OpCheck& c) {
   const Region& region = c.region(0);
@@ -70,7 +60,7 @@ llvm::Error ruleReduceWindow(OpCheck& c) {
   if (auto e = needFoldOperands(c, C(1), C(2), C(3))) return e;
   const Type& in = c.in(0);
   if (auto e = c.needLength(AttrKey::window_dimensions, in.dims.size(), C(4))) return e;
-  if (auto e = needPositive(c, AttrKey::window_dimensions, C(5))) return e;
+  if (auto e = c.needPositive(AttrKey::window_dimensions, C(5))) return e;
   if (auto e = needWindow(c, kReduceWindowKeys, in.dims.size(), kReduceWindow)) return e;
   llvm::SmallVector<ElementType, 2> elements;
   if (auto e = c.needReducer(0, c.numIn() / 2, C(13), elements)) return e;
@@ -97,7 +87,7 @@ llvm::Error ruleSelectAndScatter(OpCheck& c) {
     return c.fail(C(3), "init value is " + c.text(c.in(2)) + " for an operand of " + c.text(operand));
   if (c.has(AttrKey::window_dimensions))
     if (auto e = c.needLength(AttrKey::window_dimensions, operand.dims.size(), C(4))) return e;
-  if (auto e = needPositive(c, AttrKey::window_dimensions, C(5))) return e;
+  if (auto e = c.needPositive(AttrKey::window_dimensions, C(5))) return e;
   if (auto e = needWindow(c, kReduceWindowKeys, operand.dims.size(), kSelectAndScatter)) return e;
   Dims expected;
   for (size_t i = 0; i < operand.dims.size(); ++i) {

@@ -28,12 +28,6 @@ llvm::Error needPayloadAndToken(OpCheck& c, size_t first) {
   return c.fail(C(first + 2), "the last result is " + typeText(c.m, types.back()) + ", expected a token");
 }
 
-llvm::Error needToken(OpCheck& c, size_t operand, Label label) {
-  if (c.in(operand).kind == TypeKind::kToken) return llvm::Error::success();
-  return c.fail(label,
-                "operand " + llvm::Twine(operand) + " is " + c.text(c.in(operand)) + ", expected a token");
-}
-
 // Channel types are 1 between devices, 2 device to host, 3 host to device.
 llvm::Error needChannelType(OpCheck& c, int64_t to_or_from_host) {
   const int64_t type = c.num(AttrKey::channel_type);
@@ -49,14 +43,14 @@ llvm::Error needChannelType(OpCheck& c, int64_t to_or_from_host) {
 }  // namespace
 
 llvm::Error ruleInfeed(OpCheck& c) {
-  if (auto e = needToken(c, 0, I(1))) return e;
+  if (auto e = c.needToken(0, I(1))) return e;
   if (auto e = needPayloadAndToken(c, 1)) return e;
   c.yieldGiven();
   return llvm::Error::success();
 }
 
 llvm::Error ruleRecv(OpCheck& c) {
-  if (auto e = needToken(c, 0, I(1))) return e;
+  if (auto e = c.needToken(0, I(1))) return e;
   if (auto e = needChannelType(c, 3)) return e;
   if (auto e = needPayloadAndToken(c, 2)) return e;
   c.yieldGiven();
@@ -65,13 +59,13 @@ llvm::Error ruleRecv(OpCheck& c) {
 
 llvm::Error ruleOutfeed(OpCheck& c) {
   c.resultsBy(O(1), O(1));
-  if (auto e = needToken(c, c.numIn() - 1, I(2))) return e;
+  if (auto e = c.needToken(c.numIn() - 1, I(2))) return e;
   return ruleToken(c);
 }
 
 llvm::Error ruleSend(OpCheck& c) {
   c.resultsBy(O(1), O(1));
-  if (auto e = needToken(c, c.numIn() - 1, I(2))) return e;
+  if (auto e = c.needToken(c.numIn() - 1, I(2))) return e;
   if (auto e = needChannelType(c, 2)) return e;
   return ruleToken(c);
 }

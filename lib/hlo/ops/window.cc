@@ -23,8 +23,7 @@ llvm::Error needWindow(OpCheck& c, const WindowKeys& keys, size_t rank, const Wi
   for (const auto& [key, length, sign] : rows) {
     if (!c.has(key)) continue;
     if (auto e = c.needLength(key, rank, length)) return e;
-    for (int64_t value : c.ints(key))
-      if (value <= 0) return c.fail(sign, attrName(key) + " " + listText(c.ints(key)) + " must be positive");
+    if (auto e = c.needPositive(key, sign)) return e;
   }
   if (c.has(AttrKey::padding))
     if (auto e = c.needLength(AttrKey::padding, 2 * rank, labels.padding)) return e;
