@@ -19,7 +19,6 @@ namespace {
 
 constexpr uint32_t kNobody = 0xffffffffu;
 constexpr int64_t kMostInputs = 8;             // of one combining kernel
-constexpr int64_t kMostPerWait = 1 << 30;      // bytes that one wait may count, and one transfer move
 constexpr int64_t kRingBytes = 256 * 1024;     // all-reduces from this size on go round the ring
 
 // Pieces stand behind each other in a buffer: [n] + piece, the piece at least a matrix so that n is a leading dimension.
@@ -40,7 +39,7 @@ Dims stacked(int64_t n, llvm::ArrayRef<int64_t> piece) {
 void Lowering::exchange(const GroupTable& g, llvm::ArrayRef<Exchange> all) {
   // A wait counts the bytes of all peers together.
   const int64_t peers = g.size - 1;
-  const int64_t most = kMostPerWait / std::max<int64_t>(1, peers) / 4096 * 4096;
+  const int64_t most = kMostRun / std::max<int64_t>(1, peers) / 4096 * 4096;
   std::vector<ExchangePart> batch;
   int64_t batched = 0;
   auto send = [&] {
@@ -157,36 +156,37 @@ llvm::Error Lowering::combineSlots(hlo::OpId id, hlo::RegionId region, int32_t s
 }
 
 // One buffer, summed over the group: round the ring where it is large, else by exchange.
-llvm::Error Lowering::reduceBuffer(hlo::OpId id, GroupTable& g, int32_t src, int32_t out, ElementType type,
-                                   llvm::ArrayRef<int64_t> dims) {
-  const int64_t bytes = out_.buffers[out].bytes;
-  if (g.size > 2 && bytes >= kRingBytes && bytes % 4096 == 0) return ringAllReduce(id, g, src, out, type, bytes);
-  int32_t slots = tempBuffer(type, stacked(g.size, dims));
-  exchange(g, {{src, true, slots, bytes}});
-  return combineSlots(id, m_.op(id).regions[0], slots, g.size, type, dims, out);
+llvm::Error Lowering::reduceBuffer(hlo::OpId id, GroupTable& g, ElementType type, const Reduced& part) {
+  const int64_t bytes = out_.buffers[part.out].bytes;
+  if (g.size > 2 && bytes >= kRingBytes && bytes % 4096 == 0)
+    return ringAllReduce(id, g, part.src, part.out, type, bytes);
+  int32_t slots = tempBuffer(type, stacked(g.size, part.dims));
+  exchange(g, {{part.src, true, slots, bytes}});
+  return combineSlots(id, m_.op(id).regions[0], slots, g.size, type, part.dims, part.out);
 }
 
 // Small operands of one type stand behind each other in one buffer, so that all pay the way once.
 llvm::Error Lowering::reducePacked(hlo::OpId id, GroupTable& g, ElementType type, llvm::ArrayRef<Reduced> parts) {
+  if (parts.size() == 1) return reduceBuffer(id, g, type, parts[0]);
   constexpr int64_t kRow = 512, kTile = 4096;  // bytes of 128 lanes, and of a vector register
   int64_t total = 0;
   for (const Reduced& part : parts) total += llvm::alignTo(out_.buffers[part.out].bytes, kRow);
   total = llvm::alignTo(total, kTile);
   const Dims dims = {total * isa::packingOf(type) / kRow, 128};
-  const int32_t packed = tempBuffer(type, dims), sums = tempBuffer(type, dims);
+  const Reduced whole = {tempBuffer(type, dims), tempBuffer(type, dims), dims};
   auto copyAll = [&](bool in) {
     int64_t at = 0, bytes = 0;
     for (const Reduced& part : parts) {
       const int64_t n = out_.buffers[part.out].bytes;
-      if (in) startCopy(part.src, packed, n, 0, at);
-      else startCopy(sums, part.out, n, at, 0);
+      if (in) startCopy(part.src, whole.src, n, 0, at);
+      else startCopy(whole.out, part.out, n, at, 0);
       at += llvm::alignTo(n, kRow);
       bytes += n;
     }
     b_.semWait(local_sem_, {false, 0, bytes});
   };
   copyAll(/*in=*/true);
-  if (auto err = reduceBuffer(id, g, packed, sums, type, dims)) return err;
+  if (auto err = reduceBuffer(id, g, type, whole)) return err;
   copyAll(/*in=*/false);
   return llvm::Error::success();
 }
@@ -202,8 +202,9 @@ llvm::Error Lowering::lowerAllReduce(hlo::OpId id) {
     auto src = form(op.operands[i], dims);
     if (!src) return src.takeError();
     int32_t out = t.dims.empty() ? tempBuffer(t.element, dims) : resultBuffer(op.results[i], dims);
-    if (op.operands.size() > 1 && out_.buffers[out].bytes < kRingBytes) small[t.element].push_back({*src, out});
-    else if (auto err = reduceBuffer(id, **table, *src, out, t.element, dims)) return err;
+    const Reduced part = {*src, out, dims};
+    if (out_.buffers[out].bytes < kRingBytes) small[t.element].push_back(part);
+    else if (auto err = reduceBuffer(id, **table, t.element, part)) return err;
     addForm(op.results[i], out, dims);
   }
   for (const auto& [type, parts] : small)
@@ -355,18 +356,18 @@ llvm::Error Lowering::lowerPermute(hlo::OpId id) {
     llo::S to = b_.pseudo(llo::PseudoKind::kDeviceWord, permute.target_word), from = b_.pseudo(llo::PseudoKind::kDeviceWord, permute.source_word);
     llo::P sends = b_.p(isa::Opcode::scmp_ne, {to, -1}), receives = b_.p(isa::Opcode::scmp_ne, {from, -1});
     auto waitFor = [&](int sem) {
-      for (int64_t at = 0; at < bytes; at += kMostPerWait) b_.semWait(sem, {false, 0, std::min(kMostPerWait, bytes - at)});
+      for (int64_t at = 0; at < bytes; at += kMostRun) b_.semWait(sem, {false, 0, std::min(kMostRun, bytes - at)});
     };
     llvm::Error err = llvm::Error::success();
     b_.ifThen(receives, [&] { b_.semSignal(reg(from), permute.ready_sem, {false, 0, 1}); });
     b_.ifThen(sends, [&] {
       b_.semWait(permute.ready_sem, {false, 0, 1});
-      for (int64_t at = 0; at < bytes; at += kMostPerWait) {
+      for (int64_t at = 0; at < bytes; at += kMostRun) {
         llo::Dma d;
         d.src.index = *src;
         d.dst.index = out;
         d.src.offset = d.dst.offset = at;
-        d.run = std::min(kMostPerWait, bytes - at);
+        d.run = std::min(kMostRun, bytes - at);
         d.remote = true;
         d.device = reg(to);
         d.src_sem = permute.send_sem;

@@ -81,10 +81,8 @@ llvm::Error Lowering::fillBuffer(int32_t dst, llvm::ArrayRef<int64_t> dims, uint
 }
 
 void Lowering::flatCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_offset, int64_t dst_offset) {
-  // One DMA descriptor holds at most 2^30 bytes of run.
-  constexpr int64_t kMost = int64_t{1} << 30;
-  for (int64_t at = 0; at < bytes; at += kMost) {
-    const int64_t part = std::min(kMost, bytes - at);
+  for (int64_t at = 0; at < bytes; at += kMostRun) {
+    const int64_t part = std::min(kMostRun, bytes - at);
     startCopy(src, dst, part, src_offset + at, dst_offset + at);
     b_.semWait(local_sem_, {false, 0, part});
   }

@@ -66,10 +66,13 @@ struct ExchangePart {
   const Exchange* of;
   int64_t at, bytes;
 };
-/// Buffers of one operand and result of an all-reduce.
+/// Buffers of one operand and result of an all-reduce, and their array's dims.
 struct Reduced {
   int32_t src, out;
+  Dims dims;
 };
+/// Bytes that one DMA may move, and one wait count.
+constexpr int64_t kMostRun = int64_t{1} << 30;
 
 /// Whether arrays of this element type can stand in the machine's memory.
 bool supportedType(ElementType type);
@@ -120,7 +123,7 @@ class Lowering {
   bool packedCopyAllowed(llvm::ArrayRef<int64_t> counts, const CopySide& src, const CopySide& dst) const;
   void emitNests(const std::vector<CopyNest>& nests, const CopySide& src, const CopySide& dst);
   void flatCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_offset = 0, int64_t dst_offset = 0);
-  /// At most 2^30 bytes; the local semaphore counts them on arrival.
+  /// At most kMostRun bytes; the local semaphore counts them on arrival.
   void startCopy(int32_t src, int32_t dst, int64_t bytes, int64_t src_offset, int64_t dst_offset);
   /// Same elements, other dims: dst dims need not factor over src dims.
   llvm::Error relayout(int32_t src, llvm::ArrayRef<int64_t> src_dims, int32_t dst, llvm::ArrayRef<int64_t> dst_dims);
@@ -211,8 +214,7 @@ class Lowering {
   llvm::Error lowerPermute(hlo::OpId op);
   void exchange(const GroupTable& g, llvm::ArrayRef<Exchange> all);
   void exchangeParts(const GroupTable& g, llvm::ArrayRef<ExchangePart> parts, int64_t total);
-  llvm::Error reduceBuffer(hlo::OpId op, GroupTable& g, int32_t src, int32_t out, ElementType type,
-                           llvm::ArrayRef<int64_t> dims);
+  llvm::Error reduceBuffer(hlo::OpId op, GroupTable& g, ElementType type, const Reduced& part);
   llvm::Error reducePacked(hlo::OpId op, GroupTable& g, ElementType type, llvm::ArrayRef<Reduced> parts);
   llvm::Error combineSlots(hlo::OpId op, hlo::RegionId region, int32_t slots, int64_t n, ElementType type,
                            llvm::ArrayRef<int64_t> dims, int32_t dst);
