@@ -35,9 +35,4 @@ std::string collectiveKey(const hlo::Module& m, hlo::OpId op) {
   return std::move(key.text);
 }
 
-int64_t localBytes(const hlo::Module& m, hlo::ValueId v) {
-  const hlo::Type& t = m.typeOf(v);
-  return t.kind == hlo::TypeKind::kTensor ? (t.numElements() * elementBits(t.element) + 7) / 8 : 0;
-}
-
 }  // namespace tpu::partition

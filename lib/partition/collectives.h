@@ -41,8 +41,6 @@ class Replacements {
 
 /// Kind, devices and every other attribute as bytes: equal for collectives that do the same to their operands.
 std::string collectiveKey(const hlo::Module& m, hlo::OpId op);
-/// Bytes per device of a value.
-int64_t localBytes(const hlo::Module& m, hlo::ValueId v);
 /// Ops that are gone lose their reasons.
 void dropDead(hlo::Module& m);
 

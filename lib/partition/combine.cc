@@ -88,7 +88,7 @@ class Combine {
       }
       std::string k = key(id);
       int64_t bytes = 0;
-      for (ValueId v : m_.op(id).results) bytes += localBytes(m_, v);
+      for (ValueId v : m_.op(id).results) bytes += bytesOf(m_.typeOf(v));
       if (auto it = open.find(k); it != open.end() && it->second.bytes + bytes > limit(id)) close(k);
       Group& g = open[k];
       g.members.push_back(id);

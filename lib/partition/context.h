@@ -25,6 +25,12 @@ struct FullCopy {
   int64_t bytes = 0;  // per device, of the largest step
 };
 
+/// Of a packed tensor; 0 for what is none.
+inline int64_t bitsOf(const hlo::Type& t) {
+  return t.kind == hlo::TypeKind::kTensor ? t.numElements() * elementBits(t.element) : 0;
+}
+inline int64_t bytesOf(const hlo::Type& t) { return (bitsOf(t) + 7) / 8; }
+
 /// What one operation was turned into: the largest value on a device against what it reads, gives and needs itself (its
 /// own shard with borders, candidates of all shards), in bits.
 struct Held {

@@ -1,16 +1,11 @@
 // The handed JAX programs as a whole: traffic against the recorded figures of XLA, full copies, and other spellings of
 // the same shardings.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <iostream>
-
+#include "context.h"
+#include "corpus_test_util.h"
 #include "program_text_test_util.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/hlo/print.h"
-#include "tpu/frontend/frontend.h"
 #include "tpu/partition/tool.h"
-#include "tpu/support/files.h"
 
 namespace tpu::partition {
 namespace {
@@ -41,17 +36,10 @@ std::string explain(const std::filesystem::path& program, const std::string& tar
   return out;
 }
 
-std::filesystem::path corpus() {
-  return std::filesystem::path(TPU_SOURCE_DIR) / ".." / "shared" / "corpus" / "jax";
-}
-
 TEST(Corpus, SendsNoMoreThanXla) {
-  if (!std::filesystem::exists(corpus())) {
-    std::cout << "handed cases are absent: " << corpus() << "\n";
-    GTEST_SKIP();
-  }
+  if (absent()) GTEST_SKIP();
   std::vector<std::filesystem::path> cases;
-  for (const auto& entry : std::filesystem::directory_iterator(corpus())) {
+  for (const auto& entry : std::filesystem::directory_iterator(jaxCases())) {
     if (std::filesystem::exists(entry.path() / "case.json")) cases.push_back(entry.path());
   }
   std::sort(cases.begin(), cases.end());
@@ -75,7 +63,7 @@ TEST(Corpus, SendsNoMoreThanXla) {
 /// Gathers made by this tool whose every user cuts the result again to less than half: more on a device than the source,
 /// the destination and the operation need.
 std::string overGathered(const hlo::Module& m) {
-  auto bytes = [&](hlo::ValueId v) { return m.typeOf(v).numElements() * elementBits(m.typeOf(v).element); };
+  auto bits = [&](hlo::ValueId v) { return bitsOf(m.typeOf(v)); };
   std::vector<bool> by_user(m.numOps(), false);
   for (const hlo::Why& w : m.whys) by_user[w.op.v] = w.code == "user";
   const hlo::Uses uses(m);
@@ -84,48 +72,34 @@ std::string overGathered(const hlo::Module& m) {
     if (m.op(id).opcode != hlo::Opcode::all_gather || by_user[id.v]) return;
     for (size_t i = 0; i < m.op(id).results.size(); ++i) {
       hlo::ValueId v = m.op(id).results[i];
-      int64_t needed = bytes(m.op(id).operands[i]);
+      int64_t needed = bits(m.op(id).operands[i]);
       for (const hlo::Use& use : uses.of(v)) {
         hlo::Opcode o = m.op(use.op).opcode;
         bool cuts = (o == hlo::Opcode::slice || o == hlo::Opcode::dynamic_slice) && use.operand == 0;
-        needed = std::max(needed, bytes(cuts ? m.op(use.op).results[0] : v));
+        needed = std::max(needed, bits(cuts ? m.op(use.op).results[0] : v));
       }
-      if (bytes(v) >= 2 * needed) out += "all_gather at " + m.loc(m.op(id).loc).str() + "\n";
+      if (bits(v) >= 2 * needed) out += "all_gather at " + m.loc(m.op(id).loc).str() + "\n";
     }
   });
   return out;
 }
 
 TEST(Corpus, NoStepHoldsMoreThanItNeeds) {
-  if (!std::filesystem::exists(corpus())) {
-    std::cout << "handed cases are absent: " << corpus() << "\n";
-    GTEST_SKIP();
-  }
-  int programs = 0;
-  for (const auto& folder : {corpus(), corpus() / "large"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (!std::filesystem::exists(entry.path() / "program.mlir")) continue;
-      auto input = readInput((entry.path() / "program.mlir").string());
-      ASSERT_TRUE(bool(input));
-      Collected sink;
-      auto m = frontend::readProgram(input->bytes, "program.mlir", sink);
-      ASSERT_TRUE(bool(m)) << entry.path();
-      if (llvm::Error e = partitionModule(*m, {}, sink)) {
-        ADD_FAILURE() << entry.path() << errorText(std::move(e));
-        continue;
-      }
-      EXPECT_EQ(overGathered(*m), "") << entry.path().filename();
-      ++programs;
-    }
-  }
-  std::cout << programs << " programs\n";
-  EXPECT_GT(programs, 50);
+  if (absent()) GTEST_SKIP();
+  const size_t programs = forEachProgram([](const std::string& name, hlo::Module m) {
+    Collected sink;
+    if (llvm::Error e = partitionModule(m, {}, sink))
+      ADD_FAILURE() << name << errorText(std::move(e));
+    else
+      EXPECT_EQ(overGathered(m), "") << name;
+  });
+  EXPECT_GT(programs, 50u);
 }
 
 TEST(Corpus, LargeProgramsHoldNoFullCopies) {
   for (auto [name, target] : {std::pair{"llama2_7b_train", "v5e:16x16"}, {"llama3_8b_decode_tp8", ""},
                               {"moe_8x_train", ""}, {"resnet50_train_dp32", ""}, {"gpt3_1b_unrolled_train", ""}}) {
-    std::filesystem::path path = corpus() / "large" / name / "program.mlir";
+    std::filesystem::path path = jaxCases() / "large" / name / "program.mlir";
     if (!std::filesystem::exists(path)) {
       std::cout << "large program is absent: " << path << "\n";
       continue;

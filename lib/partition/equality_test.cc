@@ -1,17 +1,12 @@
 // Every handed case and small programs of all kinds: the partitioned program computes what the whole one
 // computes.
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <filesystem>
 
-#include "equality_test_util.h"
+#include "corpus_test_util.h"
 #include "random_program_test_util.h"
 #include "report.h"
 #include "tpu/eval/evaluate.h"
-#include "tpu/frontend/frontend.h"
 #include "tpu/hlo/literal.h"
-#include "tpu/support/files.h"
 
 namespace tpu::partition {
 
@@ -131,13 +126,9 @@ std::string compareRuns(const hlo::Module& whole, const hlo::Module& partitioned
 namespace {
 
 TEST(Equality, HandedCases) {
-  std::filesystem::path dir = std::filesystem::path(TPU_SOURCE_DIR) / ".." / "shared" / "corpus" / "jax";
-  if (!std::filesystem::exists(dir)) {
-    std::cout << "handed cases are absent: " << dir << "\n";
-    GTEST_SKIP();
-  }
+  if (absent()) GTEST_SKIP();
   std::vector<std::filesystem::path> cases;
-  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+  for (const auto& entry : std::filesystem::directory_iterator(jaxCases())) {
     if (std::filesystem::exists(entry.path() / "program.mlir") &&
         std::filesystem::exists(entry.path() / "case.json"))
       cases.push_back(entry.path());

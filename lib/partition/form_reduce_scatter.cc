@@ -45,7 +45,7 @@ class FormReduceScatter {
   /// all_reduce, slice -> slice, all_reduce.
   bool cutFirst(OpId slice, OpId reduce, hlo::RegionId r) {
     ValueId part = m_.op(slice).results[0];
-    if (localBytes(m_, part) >= localBytes(m_, m_.op(slice).operands[0])) return false;
+    if (bytesOf(m_.typeOf(part)) >= bytesOf(m_.typeOf(m_.op(slice).operands[0]))) return false;
     std::vector<OpId>& ops = m_.region(r).ops;
     OpId cut = m_.create(r, Opcode::slice, {m_.op(reduce).operands[0]}, {m_.value(part).type}, m_.op(slice).loc);
     m_.copyAttrs(slice, cut);

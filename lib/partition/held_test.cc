@@ -1,15 +1,8 @@
 // What a device holds while a program is brought from one sharding to another: never more than the larger of source and
 // destination, or what the operation itself needs; anything else is reported as a full copy.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <iostream>
-
-#include "equality_test_util.h"
+#include "corpus_test_util.h"
 #include "passes.h"
 #include "random_program_test_util.h"
-#include "tpu/frontend/frontend.h"
-#include "tpu/support/files.h"
 
 namespace tpu::partition {
 namespace {
@@ -47,28 +40,15 @@ Excess excessOf(hlo::Module m) {
 }
 
 TEST(Held, NoMoreThanNeededByTheHandedPrograms) {
-  std::filesystem::path corpus = std::filesystem::path(TPU_SOURCE_DIR) / ".." / "shared" / "corpus" / "jax";
-  if (!std::filesystem::exists(corpus)) {
-    std::cout << "handed cases are absent: " << corpus << "\n";
-    GTEST_SKIP();
-  }
-  size_t programs = 0, operations = 0;
-  for (const auto& folder : {corpus, corpus / "large"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (!std::filesystem::exists(entry.path() / "program.mlir")) continue;
-      auto input = readInput((entry.path() / "program.mlir").string());
-      ASSERT_TRUE(bool(input));
-      Collected sink;
-      auto m = frontend::readProgram(input->bytes, "program.mlir", sink);
-      ASSERT_TRUE(bool(m)) << entry.path();
-      Excess e = excessOf(std::move(*m));
-      EXPECT_EQ(e.text, "") << entry.path().filename();
-      EXPECT_EQ(e.reported, 0u) << entry.path().filename();
-      operations += e.operations;
-      ++programs;
-    }
-  }
-  std::cout << programs << " programs, " << operations << " operations\n";
+  if (absent()) GTEST_SKIP();
+  size_t operations = 0;
+  const size_t programs = forEachProgram([&](const std::string& name, hlo::Module m) {
+    Excess e = excessOf(std::move(m));
+    EXPECT_EQ(e.text, "") << name;
+    EXPECT_EQ(e.reported, 0u) << name;
+    operations += e.operations;
+  });
+  std::cout << operations << " operations\n";
   EXPECT_GT(programs, 50u);
 }
 

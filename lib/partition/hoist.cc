@@ -46,7 +46,7 @@ class Hoist {
     for (OpId id : std::vector<OpId>(m_.region(body).ops)) {
       bool candidate = hlo::hasTrait(m_.op(id).opcode, hlo::kCollective) && m_.op(id).operands.size() == 1 &&
                        fixed(m_.op(id).operands[0], loop, 0);
-      int64_t more = candidate ? localBytes(m_, m_.op(id).results[0]) : 0;
+      int64_t more = candidate ? bytesOf(m_.typeOf(m_.op(id).results[0])) : 0;
       if (!candidate || held_ + more > budget_) {
         stay.push_back(id);
         continue;

@@ -16,13 +16,6 @@ using hlo::ValueId;
 using sharding::Axes;
 using sharding::AxesRef;
 
-namespace {
-/// Of the whole array, 0 for tokens.
-int64_t bitsOf(const hlo::Type& type) {
-  return type.kind == hlo::TypeKind::kTensor ? type.numElements() * elementBits(type.element) : 0;
-}
-}  // namespace
-
 Localiser::Localiser(hlo::Module& m, Context& ctx)
     : m_(m), ctx_(ctx), mesh_(ctx.meshOf(m)), b_(m, m.func(m.entry).body) {
   global_.reserve(m.numValues());

@@ -80,6 +80,8 @@ class Localiser {
                            hlo::ValueId fill);
   /// A number by position along the axes, s32; -1 where it does not matter.
   hlo::ValueId numberAt(llvm::ArrayRef<int64_t> numbers, sharding::AxesRef axes);
+  /// The table's entry at the position along the axes, s32.
+  hlo::ValueId entryAt(llvm::ArrayRef<int64_t> table, sharding::AxesRef axes);
   hlo::ValueId spread(hlo::ValueId all, int64_t dim, const Window& w, sharding::AxesRef axes, hlo::ValueId fill,
                       int64_t own);
   int64_t runningDim(hlo::OpId id) const;

@@ -20,6 +20,10 @@ ValueId Localiser::numberAt(llvm::ArrayRef<int64_t> numbers, AxesRef axes) {
   if (affine_too) return affine(axes, rise / run, numbers[first] - first * (rise / run));
   llvm::SmallVector<int64_t, 8> table(numbers);
   for (int64_t& n : table) n = std::max<int64_t>(n, 0);
+  return entryAt(table, axes);
+}
+
+ValueId Localiser::entryAt(llvm::ArrayRef<int64_t> table, AxesRef axes) {
   return b_.reshape(b_.dynamicSlice(b_.ints(ElementType::kS32, table), {coordinate(axes)}, {1}), {});
 }
 

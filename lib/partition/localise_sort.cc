@@ -103,7 +103,7 @@ llvm::Error Localiser::sortOp(OpId id) {
       needs(both.back(), dim, 2 * m_.typeOf(v).dims[dim]);
     }
     both = sorter.sort(both);
-    ValueId role = b_.reshape(b_.dynamicSlice(b_.ints(ElementType::kS32, roles), {coordinate(axes)}, {1}), {});
+    ValueId role = entryAt(roles, axes);
     ValueId low = b_.compare(hlo::Comparison::kEq, role, s32(1)), idle = b_.compare(hlo::Comparison::kEq, role, s32(0));
     for (size_t i = 0; i < values.size(); ++i) {
       ValueId half = b_.select(low, b_.sliceDim(both[i], dim, 0, c), b_.sliceDim(both[i], dim, c, 2 * c));

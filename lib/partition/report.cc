@@ -15,11 +15,6 @@ using hlo::OpId;
 
 namespace {
 
-int64_t bytesOf(const hlo::Type& t) {
-  if (t.kind != hlo::TypeKind::kTensor) return 0;
-  return (t.numElements() * elementBits(t.element) + 7) / 8;
-}
-
 double opsOf(const hlo::Module& m, OpId id) {
   const hlo::Op& op = m.op(id);
   const hlo::Type& out = m.typeOf(op.results[0]);

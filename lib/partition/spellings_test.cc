@@ -1,24 +1,9 @@
 // One program in several spellings of its shardings - Shardy's, GSPMD's, HLO text - is one partitioned program.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <iostream>
-
-#include "equality_test_util.h"
+#include "corpus_test_util.h"
 #include "normal_form_test_util.h"
-#include "tpu/frontend/frontend.h"
-#include "tpu/support/files.h"
 
 namespace tpu::partition {
 namespace {
-
-std::filesystem::path corpus() { return std::filesystem::path(TPU_SOURCE_DIR) / ".." / "shared" / "corpus"; }
-
-bool absent() {
-  if (std::filesystem::exists(corpus())) return false;
-  std::cout << "handed programs are absent: " << corpus() << "\n";
-  return true;
-}
 
 std::string contents(const std::filesystem::path& path) {
   auto input = readInput(path.string());
@@ -87,8 +72,8 @@ constexpr Rewritten kRewritten[] = {
 TEST(Spellings, HloTextIsTheSameProgram) {
   if (absent()) GTEST_SKIP();
   for (const Rewritten& r : kRewritten) {
-    std::string shardy = contents(corpus() / "jax" / r.name / "program.mlir");
-    std::string hlo = contents(corpus() / "jax" / r.name / "program.hlo.txt");
+    std::string shardy = contents(jaxCases() / r.name / "program.mlir");
+    std::string hlo = contents(jaxCases() / r.name / "program.hlo.txt");
     // How arguments and results are cut and every collective are the same, and so is every bit that comes out.
     EXPECT_EQ(difference(partitioned(shardy, communicationForm), partitioned(hlo, communicationForm)), "") << r.name;
     EXPECT_EQ(compareRuns(partitionedModule(shardy), partitionedModule(hlo), 5, 0), "") << r.name;
@@ -99,7 +84,7 @@ TEST(Spellings, HloTextIsTheSameProgram) {
 TEST(Spellings, BytecodeIsTheSameProgram) {
   if (absent()) GTEST_SKIP();
   int compared = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(corpus() / "jax")) {
+  for (const auto& entry : std::filesystem::directory_iterator(jaxCases())) {
     if (!std::filesystem::exists(entry.path() / "program.mlirbc")) continue;
     std::string text = partitioned(contents(entry.path() / "program.mlir"));
     EXPECT_EQ(difference(text, partitioned(contents(entry.path() / "program.mlirbc"))), "") << entry.path().filename();
@@ -111,7 +96,7 @@ TEST(Spellings, BytecodeIsTheSameProgram) {
 TEST(Spellings, GspmdStringsAreTheSameProgram) {
   if (absent()) GTEST_SKIP();
   int compared = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(corpus() / "jax")) {
+  for (const auto& entry : std::filesystem::directory_iterator(jaxCases())) {
     if (!std::filesystem::exists(entry.path() / "program.mlir")) continue;
     auto m = read(contents(entry.path() / "program.mlir"));
     ASSERT_TRUE(bool(m)) << entry.path();
@@ -127,7 +112,7 @@ TEST(Spellings, GspmdStringsAreTheSameProgram) {
 /// HLO text with nothing but GSPMD's strings.
 TEST(Spellings, HloStringsAreTheSameProgram) {
   if (absent()) GTEST_SKIP();
-  std::string hlo = contents(corpus() / "jax" / "matmul_contract_sharded" / "program.hlo.txt");
+  std::string hlo = contents(jaxCases() / "matmul_contract_sharded" / "program.hlo.txt");
   std::string shardy = partitioned(hlo);
   for (size_t at; (at = hlo.find(", frontend_attributes={xla.sdy.sharding=")) != std::string::npos;)
     hlo.erase(at, hlo.find("}\"}", at) == std::string::npos ? hlo.find(">\"}", at) + 3 - at : hlo.find(">\"}", at) + 3 - at);
