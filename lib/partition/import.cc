@@ -399,7 +399,7 @@ class Importer {
         if (m_.getString(id, AttrKey::call_target_name) == "Sharding") return shardingCall(id, where);
         if (isManualBorder(m_, id)) return borderCall(id, where);
         if (std::string wrong = sharding::userRuleProblem(m_, id); !wrong.empty())
-          return fail(Code::kShardingText, where, "sdy.sharding_rule: " + wrong);
+          return fail(Code::kShardingRule, where, "sdy.sharding_rule: " + wrong);
         break;
       default:
         break;

@@ -3,6 +3,7 @@
 // A dimension may be several factors, major to minor: [ij]. What the call does inside is unknown, so only shards of equal
 // size are made, and factors that would need data from other devices stay whole.
 #include <map>
+#include <set>
 
 #include "llvm/ADT/StringExtras.h"
 #include "rules.h"
@@ -117,6 +118,7 @@ class Reader {
       std::string what = side + ' ' + std::to_string(i) + ' ' + hlo::typeText(in_.m, type);
       if (static_cast<int64_t>(tensors[i].size()) != type.rank())
         return what + " is given " + std::to_string(tensors[i].size()) + " dimensions";
+      std::set<std::string> seen;
       for (int64_t d = 0; d < type.rank(); ++d) {
         int64_t size = 1;
         for (const std::string& factor_name : tensors[i][d]) {
@@ -124,8 +126,10 @@ class Reader {
           if (it == factors_.end()) return "factor '" + factor_name + "' has no size";
           const Factor& f = rule_.factors[it->second];
           if (!operands && f.kind == FactorKind::kReduction) return "reduction factor '" + factor_name + "' stands in " + what;
+          if (!seen.insert(factor_name).second) return "factor '" + factor_name + "' stands twice in " + what;
           to[d].push_back(static_cast<int16_t>(it->second));
-          size *= f.size;
+          if (__builtin_mul_overflow(size, f.size, &size))
+            return "dimension " + std::to_string(d) + " of " + what + " is given more than 2^63 elements";
         }
         if (size != type.dims[d])
           return "dimension " + std::to_string(d) + " of " + what + " is given " + std::to_string(size) + " elements";
