@@ -128,7 +128,7 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
     Layout made = layoutFor(p.rule, *t.map, axes);
     made.unreduced = partial;
     memory += elements(t.sizes, made) * t.element_bits / 8;
-    if (made == t.layout) continue;
+    if (t.free || made == t.layout) continue;
     total += planner_.plan(t.sizes, t.element_bits, made, t.layout).cost;
   }
   total += memory * kPerMemoryByte;
@@ -137,14 +137,19 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
       total += neighbourBytes(m_, p.op, p.rule, static_cast<int>(f), axes);
     }
   }
-  if (p.heavy) {
-    double flops = 2;
-    for (size_t f = 0; f < axes.size(); ++f) {
-      flops *= static_cast<double>(sharding::shardSize(p.rule.factors[f].size, sharding::product(axes[f])));
-    }
-    total += flops * kPerFlop;
-  }
+  if (p.heavy) total += flops(p, axes) * kPerFlop;
   return total;
+}
+
+/// Multiplications and additions of a contraction on a device; the window of a convolution is no factor.
+double Chooser::flops(const Problem& p, const FactorAxes& axes) const {
+  double n = 2;
+  for (size_t f = 0; f < axes.size(); ++f)
+    n *= static_cast<double>(sharding::shardSize(p.rule.factors[f].size, sharding::product(axes[f])));
+  if (m_.op(p.op).opcode != Opcode::convolution) return n;
+  const hlo::Dims& kernel = m_.typeOf(m_.op(p.op).operands[1]).dims;
+  for (int64_t d : m_.getInts(p.op, hlo::AttrKey::kernel_spatial_dimensions)) n *= static_cast<double>(kernel[d]);
+  return n;
 }
 
 double Chooser::wireBytes(const Problem& p, const FactorAxes& axes) {
@@ -158,7 +163,7 @@ double Chooser::wireBytes(const Problem& p, const FactorAxes& axes) {
   for (const TensorView& t : p.results) {
     Layout made = layoutFor(p.rule, *t.map, axes);
     made.unreduced = partialAxes(p.rule, axes);
-    move(t, made, t.layout);
+    if (!t.free) move(t, made, t.layout);
   }
   for (size_t f = 0; f < axes.size(); ++f) {
     if (p.rule.factors[f].kind == FactorKind::kNeighbour && !axes[f].empty())
@@ -173,6 +178,7 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
   Problem p{op, rule, operands, results,
             opcode == Opcode::dot_general || opcode == Opcode::dot || opcode == Opcode::convolution};
   llvm::SmallVector<FactorAxes, 6> wishes;
+  llvm::SmallVector<Axes, 6> lost;  // by wish: axes of the tensor that the factors cannot take
   bool any = false, agree = true;
   auto wish = [&](const TensorView& t, const Layout& plain) {
     FactorAxes axes;
@@ -183,10 +189,18 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
     }
     agree &= project(rule, *t.map, dims, axes);
     normalise(p, axes);
+    Axes kept, rest;
+    for (const Axes& a : axes) sharding::append(kept, a);
+    for (const Axes& a : plain.dims) {
+      if (!sharding::overlaps(a, kept)) sharding::append(rest, a);
+    }
+    lost.push_back(std::move(rest));
     wishes.push_back(std::move(axes));
   };
   bool detour = false;
-  for (const TensorView& t : results) wish(t, t.layout);
+  for (const TensorView& t : results) {
+    if (!t.free) wish(t, t.layout);
+  }
   for (const TensorView& t : operands) {
     if (t.free) continue;
     wish(t, t.layout);
@@ -205,7 +219,7 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
     for (size_t f = 0; f < all.size(); ++f)
       same &= all[f].empty() || rule.factors[f].kind != FactorKind::kNeighbour;
     for (const TensorView& t : operands) same &= t.free || layoutFor(rule, *t.map, all) == t.layout;
-    for (const TensorView& t : results) same &= layoutFor(rule, *t.map, all) == t.layout;
+    for (const TensorView& t : results) same &= t.free || layoutFor(rule, *t.map, all) == t.layout;
     if (same && !collect) return {all, 0, 0};
   }
   llvm::SmallVector<FactorAxes, 12> candidates = {all};
@@ -222,6 +236,17 @@ Choice Chooser::choose(hlo::OpId op, const OpRule& rule, llvm::ArrayRef<TensorVi
     axes = wishes[lead];
     for (size_t i = wishes.size(); i-- > 0;) merge(p, axes, wishes[i]);
     consider(axes);
+  }
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    if (lost[i].empty()) continue;
+    // A dimension that must be whole gives its axes to one that need not be.
+    for (size_t f = 0; f < rule.factors.size(); ++f) {
+      const sharding::Factor& factor = rule.factors[f];
+      if (factor.kind != FactorKind::kPass || factor.size % sharding::product(lost[i]) != 0) continue;
+      FactorAxes axes = wishes[i];
+      sharding::append(axes[f], lost[i]);
+      consider(axes);
+    }
   }
   consider(none);
   Choice best;

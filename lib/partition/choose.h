@@ -14,7 +14,7 @@ struct TensorView {
   llvm::ArrayRef<int64_t> sizes;
   int element_bits = 32;
   Layout layout;      // what the value has (operand) or is wanted to have (result)
-  bool free = false;  // made in any sharding at no cost
+  bool free = false;  // an operand made in any sharding at no cost, a result that nobody reads
   /// An operand that was resharded for this operation alone: what it was before. It may come from there directly.
   std::optional<Layout> source;
 };
@@ -43,6 +43,7 @@ class Chooser {
   void normalise(const Problem& p, sharding::FactorAxes& axes);
   bool merge(const Problem& p, sharding::FactorAxes& axes, const sharding::FactorAxes& more);
   double cost(const Problem& p, const sharding::FactorAxes& axes);
+  double flops(const Problem& p, const sharding::FactorAxes& axes) const;
   double wireBytes(const Problem& p, const sharding::FactorAxes& axes);
   double operandCost(const TensorView& t, const Layout& need);
   const hlo::Module& m_;

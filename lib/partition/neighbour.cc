@@ -16,6 +16,16 @@ int64_t Window::first(int64_t p) const {
   return at >= 0 ? at / dilation : -((-at + dilation - 1) / dilation);
 }
 
+int64_t Window::count() const {
+  if (dilation == 1) return length;
+  int64_t most = 0;
+  for (int64_t p = 0; p < shards; ++p) {
+    int64_t past = start + p * step + length - 1 - first(p) * dilation;
+    most = std::max(most, past / dilation + 1);
+  }
+  return most;
+}
+
 Halo haloOf(const Window& w) {
   Halo h;
   int64_t c = w.shard();

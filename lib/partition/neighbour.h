@@ -22,7 +22,7 @@ struct Window {
   int64_t shard() const { return sharding::shardSize(size, shards); }
   /// First element of device p's window, and how many a window touches at most.
   int64_t first(int64_t p) const;
-  int64_t count() const { return dilation == 1 ? length : (length + dilation - 2) / dilation + 1; }
+  int64_t count() const;
 };
 
 /// What the exchange of a window needs: elements from the left and from the right of the own shard, the range

@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 
 namespace tpu::partition {
@@ -83,7 +84,9 @@ constexpr double kPerSlice = 1;
 
 class Search {
  public:
-  Search(const hlo::Mesh& mesh, llvm::ArrayRef<int64_t> sizes, int bits, const Layout& from, const Layout& to)
+  /// `cut`: axes are also cut where others of their mesh would fit into them, so that a part of an axis may take the
+  /// place of a smaller one.
+  Search(const hlo::Mesh& mesh, llvm::ArrayRef<int64_t> sizes, int bits, const Layout& from, const Layout& to, bool cut)
       : mesh_(mesh), sizes_(sizes), bits_(bits) {
     llvm::SmallVector<Axes, 12> lists;
     for (const Axes& a : from.dims) lists.push_back(a);
@@ -91,6 +94,10 @@ class Search {
     for (const Axes& a : to.dims) lists.push_back(a);
     lists.push_back(to.unreduced);
     sharding::splitToAtoms(lists);
+    if (cut) {
+      for (Axes& part : partsThatFit(lists)) lists.push_back(std::move(part));
+      sharding::splitToAtoms(lists);
+    }
     size_t at = 0, rank = sizes.size();
     auto read = [&](State& s) {
       for (size_t d = 0; d < rank; ++d) s.dims.push_back(number(lists[at++]));
@@ -101,7 +108,8 @@ class Search {
     limit_ = std::max(bytes(from_), bytes(to_));
   }
 
-  Plan run() {
+  /// The cheapest plan; of those that cost less than `bound` where that is given.
+  Plan run(double bound = 0) {
     struct Item {
       double cost;
       int node;
@@ -110,6 +118,7 @@ class Search {
       return a.cost != b.cost ? a.cost > b.cost : a.node > b.node;
     };
     std::priority_queue<Item, std::vector<Item>, decltype(later)> open(later);
+    bound_ = bound;
     nodes_.push_back({from_, -1, {}, 0, false});
     seen_[from_.key()] = 0;
     open.push({0, 0});
@@ -129,7 +138,9 @@ class Search {
       expand(it.node);
       for (int n : fresh_) open.push({nodes_[n].cost, n});
     }
-    return end < 0 ? gatherAndSlice() : collect(end);
+    if (end >= 0) return collect(end);
+    if (bound > 0) return {{}, 0, bound};
+    return gatherAndSlice();
   }
 
  private:
@@ -140,6 +151,29 @@ class Search {
     double cost;
     bool done;
   };
+
+  /// Both ends of each axis, as long as the part that another axis of `lists` has in common with it.
+  static llvm::SmallVector<Axes, 8> partsThatFit(llvm::ArrayRef<Axes> lists) {
+    Axes all;
+    for (const Axes& list : lists) {
+      for (const AxisRef& a : list) {
+        if (!llvm::is_contained(all, a)) all.push_back(a);
+      }
+    }
+    llvm::SmallVector<Axes, 8> out;
+    for (const AxisRef& a : all) {
+      for (const AxisRef& b : all) {
+        const int64_t part = std::gcd(a.size, b.size);
+        if (part == 1 || part == a.size) continue;
+        AxisRef major = a, minor = a;
+        major.size = minor.size = part;
+        minor.pre = a.pre * (a.size / part);
+        out.push_back({major});
+        out.push_back({minor});
+      }
+    }
+    return out;
+  }
 
   Atoms number(const Axes& list) {
     Atoms out;
@@ -189,6 +223,7 @@ class Search {
     double cost = nodes_[parent].cost + wire + (kind == MoveKind::kSlice ? kPerSlice : kPerCollective);
     double size = bytes(state);
     if (size > limit_) cost += 2 * (size - limit_);
+    if (bound_ > 0 && cost >= bound_) return;
     std::string key = state.key();
     auto [it, fresh] = seen_.try_emplace(key, static_cast<int>(nodes_.size()));
     if (!fresh) {
@@ -432,7 +467,7 @@ class Search {
   int bits_;
   Axes atoms_;
   State from_, to_;
-  double limit_ = 0;
+  double limit_ = 0, bound_ = 0;
   std::vector<Node> nodes_;
   llvm::StringMap<int> seen_;
   std::vector<int> fresh_;
@@ -461,7 +496,15 @@ const Plan& Planner::plan(llvm::ArrayRef<int64_t> dims, int bits, const Layout& 
   addKey(key, from);
   addKey(key, to);
   auto [it, fresh] = memo_.try_emplace(key);
-  if (fresh) it->second = Search(mesh_, dims, bits, from, to).run();
+  if (fresh) {
+    Plan whole = Search(mesh_, dims, bits, from, to, false).run();
+    const auto sends = llvm::count_if(whole.moves, [](const Move& m) { return m.kind != MoveKind::kSlice; });
+    if (sends > 1 || whole.full_copy) {
+      Plan parts = Search(mesh_, dims, bits, from, to, true).run(whole.cost);
+      if (parts.cost < whole.cost) whole = std::move(parts);
+    }
+    it->second = std::move(whole);
+  }
   return it->second;
 }
 

@@ -258,7 +258,7 @@ class Propagator {
     Axes added = sharding::dropPrefix(after, state[dim].axes);
     if (added.empty()) return;
     int64_t shards = sharding::product(after);
-    bool same = t.sizes[dim] == rule.factors[f].size && rule.factors[f].kind != FactorKind::kNeighbour;
+    bool same = t.sizes[dim] == rule.factors[f].size || rule.factors[f].kind == FactorKind::kNeighbour;
     if (t.sizes[dim] % shards != 0 && (!same || t.sizes[dim] < shards)) return;
     state[dim].axes = after;
     have = next;

@@ -342,7 +342,8 @@ class Resharder {
     }
     for (size_t i = 0; i < k; ++i) {
       ValueId v = m_.op(id).results[i];
-      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), false, {}};
+      bool unread = k > 1 && v.v < uses_->size() && (*uses_)[v.v] == 0;
+      results[i] = {&rule.results[i], m_.typeOf(v).dims, bits(v), layout(v), unread, {}};
     }
     return chooser_.choose(id, rule, operands, results);
   }

@@ -1,0 +1,84 @@
+// Programs of which it is known how little they need to send: values against the whole program, and the wires.
+#include <gtest/gtest.h>
+
+#include "program_text_test_util.h"
+
+namespace tpu::partition {
+namespace {
+
+struct Sent {
+  int64_t bytes = 0;
+  hlo::Module program;
+};
+
+Sent run(const std::string& mesh, const std::string& args, const std::string& results, const std::string& body) {
+  const std::string text = program(mesh, args, results, body);
+  Comparison c = compareText(text, "test.mlir", {}, 23);
+  EXPECT_EQ(c.problem, "") << text;
+  return {c.wire_bytes, std::move(c.partitioned)};
+}
+
+TEST(Wires, ADimensionThatMustBeWholeGivesItsAxesToAnother) {
+  std::string s = sharded("{}, {\"x\"}");
+  // Two exchanges of three quarters of a shard, not three shards.
+  EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<8x16xi32> " + s, "tensor<8x16xi32> " + s, R"(
+    %0 = "stablehlo.sort"(%arg0) <{dimension = 1 : i64, is_stable = true}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %c = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }) : (tensor<8x16xi32>) -> tensor<8x16xi32>
+    return %0 : tensor<8x16xi32>
+)").bytes, 2 * 96);
+  EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<8x16xcomplex<f32>> " + s, "tensor<8x16xcomplex<f32>> " + s, R"(
+    %0 = stablehlo.fft %arg0, type = FFT, length = [16] : (tensor<8x16xcomplex<f32>>) -> tensor<8x16xcomplex<f32>>
+    return %0 : tensor<8x16xcomplex<f32>>
+)").bytes, 2 * 192);
+}
+
+TEST(Wires, AResultThatNobodyReadsIsNotMoved) {
+  EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<8x16xi32> " + sharded("{}, {\"x\"}"), "tensor<8x16xi32> " + sharded("{}, {\"x\"}"), R"(
+    %i = stablehlo.iota dim = 1 : tensor<8x16xi32>
+    %0:2 = "stablehlo.sort"(%arg0, %i) <{dimension = 1 : i64, is_stable = true}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>, %d: tensor<i32>, %e: tensor<i32>):
+      %c = stablehlo.compare LT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }) : (tensor<8x16xi32>, tensor<8x16xi32>) -> (tensor<8x16xi32>, tensor<8x16xi32>)
+    return %0#1 : tensor<8x16xi32>
+)").bytes, 2 * 96);
+}
+
+TEST(Wires, APaddedValueOfOddSizeStaysSharded) {
+  std::string s = sharded("{\"x\"}");
+  Sent sent = run("\"x\"=4", "%arg0: tensor<64xi32> " + s, "tensor<64xi32> " + s, R"(
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.pad %arg0, %c, low = [1], high = [1], interior = [0] : (tensor<64xi32>, tensor<i32>) -> tensor<66xi32>
+    %1 = "stablehlo.reduce_window"(%0, %c) <{window_dimensions = array<i64: 3>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %2 = stablehlo.add %a, %b : tensor<i32>
+      stablehlo.return %2 : tensor<i32>
+    }) : (tensor<66xi32>, tensor<i32>) -> tensor<64xi32>
+    return %1 : tensor<64xi32>
+)");
+  EXPECT_LE(sent.bytes, 32);
+  EXPECT_EQ(count(sent.program, hlo::Opcode::all_gather), 0u);
+}
+
+TEST(Wires, ASpreadOperandSendsWhatItsWindowsTouch) {
+  // The window begins between two elements: only the left neighbour has one that is needed.
+  EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<1x16x1xf32> " + sharded("{}, {\"x\"}, {}") + ", %arg1: tensor<3x1x1xf32>",
+                "tensor<1x32x1xf32> " + sharded("{}, {\"x\"}, {}"), R"(
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[2, 1]], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x16x1xf32>, tensor<3x1x1xf32>) -> tensor<1x32x1xf32>
+    return %0 : tensor<1x32x1xf32>
+)").bytes, 4 * 3 / 4);
+}
+
+TEST(Wires, APartOfAnAxisTakesThePlaceOfASmallerOne) {
+  // Every device keeps an eighth at least: half a shard is exchanged in pairs, then half of the devices swap.
+  EXPECT_EQ(run("\"x\"=4, \"y\"=2", "%arg0: tensor<16x32xi32> " + sharded("{\"x\"}, {\"y\"}"), "tensor<32x16xi32> " + sharded("{\"x\"}, {\"y\"}"), R"(
+    %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<16x32xi32>) -> tensor<32x16xi32>
+    return %0 : tensor<32x16xi32>
+)").bytes, 128 + 128);
+}
+
+}  // namespace
+}  // namespace tpu::partition
