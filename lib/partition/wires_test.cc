@@ -80,5 +80,44 @@ TEST(Wires, APartOfAnAxisTakesThePlaceOfASmallerOne) {
 )").bytes, 128 + 128);
 }
 
+// Rows of a cache written and read at a place of their own each; the sizes leave padding in the last shard, windows stick
+// out of shards and (scatter) of the array.
+std::string windowIndices(const std::string& type) {
+  return "\n    %i = stablehlo.constant dense<[[0], [1], [5], [11], [9], [3], [12], [7]]> : tensor<8x1x" + type + ">\n";
+}
+
+TEST(Wires, WindowsAreWrittenWhereTheyBelong) {
+  std::string s = sharded("{}, {\"x\"}");
+  for (std::string type : {"i32", "ui8", "i64"}) {
+    EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<8x13xi32> " + s + ", %arg1: tensor<8x3xi32>", "tensor<8x13xi32> " + s, windowIndices(type) + R"(
+    %0 = "stablehlo.scatter"(%arg0, %i, %arg1) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      stablehlo.return %b : tensor<i32>
+    }) : (tensor<8x13xi32>, tensor<8x1x)" + type + R"(>, tensor<8x3xi32>) -> tensor<8x13xi32>
+    return %0 : tensor<8x13xi32>
+)").bytes, 0) << type;
+  }
+}
+
+TEST(Wires, WindowsAreReadByTheirOwners) {
+  for (std::string type : {"i32", "ui8"}) {
+    Sent sent = run("\"x\"=4", "%arg0: tensor<8x130xi32> " + sharded("{}, {\"x\"}"), "tensor<8x3xi32>", windowIndices(type) + R"(
+    %0 = "stablehlo.gather"(%arg0, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 3>}> : (tensor<8x130xi32>, tensor<8x1x)" + type + R"(>) -> tensor<8x3xi32>
+    return %0 : tensor<8x3xi32>
+)");
+    EXPECT_LE(sent.bytes, 2 * 96) << type;
+    EXPECT_LE(largestValue(sent.program), 8 * (33 + 4)) << type;
+  }
+}
+
+// Offsets of other shards do not fit into the type of the indices.
+TEST(Wires, NarrowIndicesIntoAWideTable) {
+  EXPECT_GT(run("\"x\"=4", "%arg0: tensor<1000xi32> " + sharded("{\"x\"}"), "tensor<4xi32>", R"(
+    %i = stablehlo.constant dense<[[250], [249], [0], [255]]> : tensor<4x1xui8>
+    %0 = "stablehlo.gather"(%arg0, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<1000xi32>, tensor<4x1xui8>) -> tensor<4xi32>
+    return %0 : tensor<4xi32>
+)").bytes, 0);
+}
+
 }  // namespace
 }  // namespace tpu::partition

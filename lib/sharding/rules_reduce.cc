@@ -97,11 +97,11 @@ void gatherRule(const RuleInput& in, OpRule& rule) {
         int f = rule.addFactor(x.dims[d]);
         fx[d].push_back(f);
         fy[out].push_back(f);
+        continue;
       }
-      continue;
     }
-    // One row per index: each device looks up what lies in its range, the rest of the devices give zeros.
-    if (llvm::is_contained(map, d) && sizes[d] == 1)
+    // Each device looks up what lies in its range, the rest of the devices give zeros.
+    if (llvm::is_contained(map, d))
       fx[d].push_back(rule.addFactor(x.dims[d], FactorKind::kReduction));
   }
 }
@@ -151,7 +151,10 @@ void scatterRule(const RuleInput& in, OpRule& rule) {
       continue;
     }
     int64_t ud = window[w++];
-    if (u.dims[ud] != x.dims[d]) continue;
+    if (u.dims[ud] != x.dims[d]) {  // windows may stand anywhere: each device writes what falls into its range
+      if (llvm::is_contained(map, d)) onInputs(d, rule.addFactor(x.dims[d]));
+      continue;
+    }
     int f = rule.addFactor(x.dims[d]);
     onInputs(d, f);
     onUpdates(ud, f);
