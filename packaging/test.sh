@@ -70,6 +70,9 @@ done
 phase "commands of the README"
 run_cases "examples" packaging/try-readme.sh
 
+phase "recipes of tpu-frontends(7), with frameworks from PyPI"
+run_cases "JAX, XLA and TensorFlow; PyTorch's wheels are 7 GB and not tried here" packaging/try-frontends.sh jax tensorflow
+
 phase "package"
 run_cases "the Debian package, installed" packaging/try-package.sh
 
