@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "tpu/eval/tensor_text.h"
 #include "tpu/serial/array_file.h"
+#include "tpu/support/host_memory.h"
 
 namespace tpu::run {
 namespace {
@@ -94,12 +95,28 @@ std::vector<std::string> plainNames(llvm::ArrayRef<Port> ports) {
   return names;
 }
 
+llvm::Expected<HostTensor> draw(const Port& port, uint64_t seed, size_t index, llvm::StringRef role) {
+  int64_t bytes = hostBytes(port.element);
+  for (int64_t dim : port.dims) {
+    if (dim == hlo::kDynamicDim)
+      return wrong(portText(role, index, port) + " of type " + typeText(port.element, port.dims) +
+                   " cannot be drawn: its shape is not the program's; give an array with --input");
+    bytes = mulBytes(bytes, dim);
+  }
+  if (auto e = requireHostMemory(bytes, "", portText(role, index, port))) return e;
+  return eval::drawTensor(port.element, port.dims, seed, index);
+}
+
 // One --inputs: fills what is still missing.
 llvm::Error fillRest(Tool& tool, llvm::StringRef spec, const Signature& s,
                      std::vector<std::optional<HostTensor>>& given) {
   if (const auto seed = seedOf(spec)) {
-    for (size_t i = 0; i < given.size(); ++i)
-      if (!given[i]) given[i] = eval::drawTensor(s.args[i].element, s.args[i].dims, *seed, i);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i]) continue;
+      auto drawn = draw(s.args[i], *seed, i, "input");
+      if (!drawn) return drawn.takeError();
+      given[i] = std::move(*drawn);
+    }
     return llvm::Error::success();
   }
   if (!spec.consume_front("@"))
@@ -148,7 +165,7 @@ llvm::Expected<size_t> findPort(llvm::ArrayRef<Port> ports, llvm::StringRef key,
 llvm::Expected<HostTensor> loadArray(Tool& tool, llvm::StringRef spec, const Port& port, size_t index,
                                      llvm::StringRef role) {
   const std::string what = portText(role, index, port);
-  if (const auto seed = seedOf(spec)) return eval::drawTensor(port.element, port.dims, *seed, index);
+  if (const auto seed = seedOf(spec)) return draw(port, *seed, index, role);
   llvm::StringRef file = spec;
   const bool bits = file.consume_front("bits@");
   if (bits || file.consume_front("@")) {

@@ -15,6 +15,9 @@ namespace {
 
 using hlo::Opcode;
 
+// What the evaluator keeps about a device whatever it computes: its place in the lists of those that go on and of what
+// they hold. Of a few devices it is nothing that counts.
+constexpr int64_t kManyDevices = 1 << 20, kPerDevice = 64;
 constexpr int kMaxDepth = 1000;  // of calls and regions; deeper ones count nothing
 
 // A value: the bytes that it keeps alive itself (0 where another value holds its storage), and whether devices
@@ -49,6 +52,7 @@ class Walk {
 
   MemoryNeed run() {
     const hlo::Func& entry = m_.func(m_.entry);
+    if (devices_ > kManyDevices) grow(mulBytes(devices_, kPerDevice), entry.loc);
     HeldList args;
     int64_t whole = 0;
     for (size_t i = 0; i < m_.region(entry.body).args.size(); ++i) {

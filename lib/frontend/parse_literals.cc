@@ -8,6 +8,7 @@
 #include "parser.h"
 #include "rules.h"
 #include "tpu/hlo/literal.h"
+#include "tpu/support/host_memory.h"
 
 namespace tpu::frontend {
 
@@ -18,9 +19,7 @@ bool Parser::literal(Literal& literal) {
   c.blanks();
   const char* start = c.p;
   llvm::StringRef word = c.word();
-  if (word == "dense_resource")
-    return c.error(Code::kElidedConstant, start,
-                   "the data of this constant is not in the text; print the program with all constants");
+  if (word == "dense_resource") return resourceLiteral(literal, start);
   if (word != "dense") return c.error(Code::kSyntaxError, start, "expected 'dense<...>'");
   if (!c.expect('<')) return false;
   const char* data = c.p;
@@ -37,13 +36,71 @@ bool Parser::literal(Literal& literal) {
   literal.type = type();
   if (c.failed()) return false;
   const Type& t = m.type(literal.type);
-  if (t.kind != hlo::TypeKind::kTensor || llvm::is_contained(t.dims, hlo::kDynamicDim))
-    return c.error(Code::kBadLiteral, start, "a literal needs a tensor type of static shape");
+  if (!isLiteralType(t, start)) return false;
   const char* back = c.p;
   c.p = data;
   if (!literalData(literal, Type(t), start)) return false;
   c.p = back;
   return true;
+}
+
+bool Parser::isLiteralType(const Type& type, const char* at) {
+  return (type.kind == hlo::TypeKind::kTensor && !llvm::is_contained(type.dims, hlo::kDynamicDim)) ||
+         c.error(Code::kBadLiteral, at, "a literal needs a tensor type of static shape");
+}
+
+// {-# dialect_resources: { builtin: { name: "0x..." } } #-}, at the end of the text. Where two dialects have a resource of
+// one name, the first is it: tensors are of the dialect that every program has.
+bool Parser::findResources() {
+  if (resources_read_) return true;
+  resources_read_ = true;
+  const size_t at = llvm::StringRef(c.begin, static_cast<size_t>(c.end - c.begin)).rfind("{-#");
+  if (at == llvm::StringRef::npos) return true;
+  const char* back = c.p;
+  c.p = c.begin + at + 3;
+  const auto group = [&](auto inner) {  // "name: {...}, name: {...}", its end not taken
+    do {
+      std::string name;
+      if (!attrName(name) || !c.expect(':') || !inner(name)) return false;
+    } while (c.accept(','));
+    return true;
+  };
+  const auto braces = [&](auto inner) { return c.expect('{') && (c.accept('}') || (group(inner) && c.expect('}'))); };
+  const auto blob = [&](const std::string& name) {
+    llvm::StringRef hex;
+    if (c.peek() == '"') return c.rawString(hex) && (resources_.try_emplace(name, hex), true);
+    c.balanced();  // a resource of another kind
+    return !c.failed();
+  };
+  const auto dialect = [&](const std::string&) { return braces(blob); };
+  const auto section = [&](const std::string&) { return braces(dialect); };
+  if (!group(section) || !c.expect("#-}")) return false;
+  c.p = back;
+  return true;
+}
+
+// dense_resource<name> : tensor<...>. A resource's first four bytes are an alignment; then the elements follow as a buffer
+// holds them: a byte for a pred or a four-bit integer.
+bool Parser::resourceLiteral(Literal& literal, const char* at) {
+  std::string name;
+  if (!c.expect('<') || !attrName(name) || !c.expect('>') || !c.expect(':') || !findResources()) return false;
+  literal.type = type();
+  if (c.failed()) return false;
+  const Type t = m.type(literal.type);
+  if (!isLiteralType(t, at)) return false;
+  const auto found = resources_.find(name);
+  if (found == resources_.end())
+    return c.error(Code::kElidedConstant, at,
+                   "the data of this constant is not in the text; print the program with all constants");
+  std::vector<uint8_t> bytes;
+  if (!hexBytes(found->second, bytes, at)) return false;
+  const int64_t wanted = addBytes(mulBytes(t.numElements(), hostBytes(t.element)), 4);
+  if (static_cast<int64_t>(bytes.size()) != wanted)
+    return c.error(Code::kBadLiteral, at, "resource '" + name + "' has " + llvm::Twine(bytes.size()) + " bytes, " +
+                                              llvm::Twine(wanted) + " with its alignment were expected");
+  bytes.erase(bytes.begin(), bytes.begin() + 4);
+  return literalFromBytes(literal, t, std::move(bytes)) ||
+         c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
 }
 
 bool Parser::literalData(Literal& literal, const Type& type, const char* at) {
@@ -168,16 +225,22 @@ bool Parser::number(ElementType element, uint8_t* out) {
 }
 
 // Raw bytes in hexadecimal digits.
-bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, const char* at) {
+bool Parser::hexBytes(llvm::StringRef hex, std::vector<uint8_t>& bytes, const char* at) {
   if (!hex.consume_front("0x") && !hex.consume_front("0X"))
     return c.error(Code::kBadLiteral, at, "text in a number literal");
   if (hex.size() % 2) return c.error(Code::kBadLiteral, at, "odd number of hexadecimal digits");
-  std::vector<uint8_t> bytes(hex.size() / 2);
+  bytes.resize(hex.size() / 2);
   for (size_t i = 0; i < bytes.size(); ++i) {
     unsigned high = llvm::hexDigitValue(hex[2 * i]), low = llvm::hexDigitValue(hex[2 * i + 1]);
     if (high > 15 || low > 15) return c.error(Code::kBadLiteral, at, "bad hexadecimal digit");
     bytes[i] = static_cast<uint8_t>(high * 16 + low);
   }
+  return true;
+}
+
+bool Parser::hexData(Literal& literal, const Type& type, llvm::StringRef hex, const char* at) {
+  std::vector<uint8_t> bytes;
+  if (!hexBytes(hex, bytes, at)) return false;
   if (!literalFromBytes(literal, type, std::move(bytes)))
     return c.error(Code::kBadLiteral, at, "literal has another number of elements than its type");
   return true;

@@ -71,6 +71,7 @@ void Parser::scanAliases() {
 }
 
 void Parser::scanMeshes() {
+  scanGenericMeshes();
   llvm::StringRef text(c.begin, static_cast<size_t>(c.end - c.begin));
   for (size_t at = text.find("sdy.mesh @"); at != llvm::StringRef::npos && !c.failed();
        at = text.find("sdy.mesh @", at + 1)) {
@@ -82,14 +83,17 @@ void Parser::scanMeshes() {
     c.p = c.begin + at + std::strlen("sdy.mesh ");
     hlo::Mesh parsed;
     if (!symbol(parsed.name) || !c.expect('=') || !mesh(parsed)) return;
-    bool added = meshes_.try_emplace(parsed.name, hlo::MeshId(static_cast<uint32_t>(m.meshes.size()))).second;
-    if (!added) {
-      c.error(Code::kRepeatedName, c.begin + at, "mesh '@" + parsed.name + "' is defined twice");
-      return;
-    }
-    m.meshes.push_back(std::move(parsed));
+    if (!addMesh(std::move(parsed), c.begin + at)) return;
   }
   if (!c.failed()) c.p = c.begin;
+}
+
+bool Parser::addMesh(hlo::Mesh mesh, const char* at) {
+  const hlo::MeshId id(static_cast<uint32_t>(m.meshes.size()));
+  if (!meshes_.try_emplace(mesh.name, id).second)
+    return c.error(Code::kRepeatedName, at, "mesh '@" + mesh.name + "' is defined twice");
+  m.meshes.push_back(std::move(mesh));
+  return true;
 }
 
 bool Parser::parseTop() {
@@ -99,7 +103,7 @@ bool Parser::parseTop() {
       while (c.p < c.end && *c.p != '\n') ++c.p;
       continue;
     }
-    if (c.accept("{-#")) {  // resources: the data of elided constants, which nothing that is read refers to
+    if (c.accept("{-#")) {  // resources: read where a constant refers to one
       const char* close = std::strstr(c.p, "#-}");
       if (!close) return c.error("resources do not end");
       c.p = close + 3;
@@ -112,6 +116,9 @@ bool Parser::parseTop() {
       if (!parseFunc()) return false;
     } else if (c.acceptWord("sdy.mesh")) {
       if (!passMesh()) return false;
+    } else if (c.peek() == '"') {
+      if (any) return c.error("a program is one module");
+      if (!genericOutside()) return false;
     } else {
       return c.error("expected a module");
     }
@@ -158,6 +165,10 @@ bool Parser::parseModuleAttrs() {
     if (!attrName(name)) return false;
     if (!c.accept('=')) {
       m.attrs.push_back({name, ""});
+      continue;
+    }
+    if (name == "sym_name") {  // of the generic form
+      if (!c.string(m.name)) return false;
       continue;
     }
     if (name == "mhlo.num_partitions" || name == "mhlo.num_replicas") {
@@ -212,6 +223,18 @@ bool Parser::parsePortAttrs(hlo::Port& port) {
   return c.expect('}');
 }
 
+void Parser::describeArg(ValueId arg, hlo::Port& port, const Location& loc) {
+  // JAX names arguments by a location without a file: loc("params['w']").
+  if (!loc.file && !loc.name.empty()) {
+    Cursor quoted = c;
+    quoted.p = loc.name.data() - 1;
+    std::string text;
+    if (quoted.string(text)) port.name = m.internString(text);
+  }
+  m.value(arg).sharding = port.sharding;
+  m.value(arg).name = port.name;
+}
+
 bool Parser::parseArgs(hlo::FuncId func) {
   if (!c.expect('(')) return false;
   if (c.accept(')')) return true;
@@ -227,15 +250,7 @@ bool Parser::parseArgs(hlo::FuncId func) {
     Location loc;
     if (!optionalLoc(loc)) return false;
     ValueId arg = m.addArg(m.func(func).body, t, placeOf(loc, at));
-    // JAX names arguments by a location without a file: loc("params['w']").
-    if (!loc.file && !loc.name.empty()) {
-      Cursor quoted = c;
-      quoted.p = loc.name.data() - 1;
-      std::string text;
-      if (quoted.string(text)) port.name = m.internString(text);
-    }
-    m.value(arg).sharding = port.sharding;
-    m.value(arg).name = port.name;
+    describeArg(arg, port, loc);
     m.funcs[func.v].arg_ports.push_back(std::move(port));
     if (!name.empty()) bind(name, arg, 1, at);
   } while (c.accept(','));

@@ -15,6 +15,10 @@ bool Parser::blockArgs(RegionId region) {
     Location loc;
     if (!optionalLoc(loc)) return false;
     ValueId arg = m.addArg(region, t, placeOf(loc, at));
+    if (!m.region(region).parent_op) {  // a function of the generic form
+      const size_t index = m.region(region).args.size() - 1;
+      if (auto& ports = m.funcs[func_.v].arg_ports; index < ports.size()) describeArg(arg, ports[index], loc);
+    }
     bind(name, arg, 1, at);
   } while (c.accept(','));
   return c.expect(')');

@@ -57,12 +57,15 @@ hlo::TypeId Parser::type() {
       c.error(Code::kUnknownType, start, "unknown type '!" + name + "'");
       return {};
     }
+    if (alias->second.state == Alias::kDone) return alias->second.type;
     const char* back = c.p;
     c.p = alias->second.text;
     alias->second.state = Alias::kOpen;
-    TypeId id = type();
-    alias->second.state = Alias::kNew;
-    if (!c.failed()) c.p = back;
+    const TypeId id = type();
+    if (c.failed()) return {};
+    alias->second.state = Alias::kDone;
+    alias->second.type = id;
+    c.p = back;
     return id;
   }
   llvm::StringRef name = c.word();
@@ -80,7 +83,10 @@ hlo::TypeId Parser::type() {
       if (!c.expect('>')) return {};
     }
     --nesting_;
-    return c.failed() ? TypeId() : m.internType(t);
+    if (c.failed()) return {};
+    const TypeId id = m.internType(t);
+    if (tuple_parts_.tooMany(m, id)) c.error(Code::kTooDeep, start, "tuple of too many parts");
+    return id;
   }
   if (name == "token") return m.tokenType();
   if (name != "tensor") {

@@ -5,6 +5,7 @@
 // are collected by a quick scan first. Pieces of the language lie in parse_*.cc.
 #pragma once
 #include "cursor.h"
+#include "tuple_parts.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "tpu/frontend/frontend.h"
@@ -49,6 +50,7 @@ class Parser {
     const char* text = nullptr;  // after the '='
     enum State : uint8_t { kNew, kOpen, kDone } state = kNew;
     Location loc;
+    TypeId type;
   };
   struct Binding {
     ValueId first;
@@ -61,18 +63,36 @@ class Parser {
     const char* at = nullptr;
   };
   using Results = llvm::SmallVector<Result, 1>;
+  /// What the attributes of "func.func" say.
+  struct GenericFunc {
+    std::string name;
+    bool is_private = false;
+    llvm::SmallVector<TypeId, 8> args, results;
+    std::vector<hlo::Port> arg_ports, result_ports;
+  };
 
   // parse_module.cc
   void scanAliases();
   void scanMeshes();
+  bool addMesh(hlo::Mesh mesh, const char* at);
   bool parseTop();
   bool parseModule();
   bool parseModuleAttrs();
   bool passMesh();
   bool parseFunc();
   bool parseArgs(hlo::FuncId func);
+  void describeArg(ValueId arg, hlo::Port& port, const Location& loc);
   bool parseResults(hlo::FuncId func);
   bool parsePortAttrs(hlo::Port& port);
+
+  // parse_generic.cc: the generic form of what stands around operations
+  void scanGenericMeshes();
+  bool genericOutside();
+  bool genericModule();
+  bool genericFunc(const char* at);
+  bool genericFuncAttrs(GenericFunc& func);
+  bool portAttrList(std::vector<hlo::Port>& ports);
+  bool genericEnd(Location& loc);
 
   // parse_names.cc
   void bind(llvm::StringRef name, ValueId first, uint32_t count, const char* at);
@@ -111,6 +131,10 @@ class Parser {
   bool literal(hlo::Literal& literal);  // dense<...> : tensor<...>
   bool denseInts(Ints& values, hlo::Dims& dims);
   bool literalData(hlo::Literal& literal, const hlo::Type& type, const char* at);
+  bool isLiteralType(const hlo::Type& type, const char* at);
+  bool findResources();
+  bool resourceLiteral(hlo::Literal& literal, const char* at);
+  bool hexBytes(llvm::StringRef hex, std::vector<uint8_t>& bytes, const char* at);
   bool hexData(hlo::Literal& literal, const hlo::Type& type, llvm::StringRef hex, const char* at);
   bool element(ElementType element, uint8_t* out);
   bool elementList(const hlo::Type& type, size_t dim, hlo::Literal& literal);
@@ -179,6 +203,7 @@ class Parser {
   const std::string filename_, base_;
   const bool any_entry_;
   RegionId region_;  // where ops go now
+  bool in_module_ = false;  // of the generic form
   hlo::FuncId func_;
   uint32_t depth_ = 0;  // of scopes
   int nesting_ = 0;     // of attributes and types
@@ -190,6 +215,8 @@ class Parser {
   std::vector<Alias> numbered_locs_;  // #locN by N + 1; #loc is 0
   llvm::StringMap<Alias> aliases_;    // the others, with '#' or '!' in front
   llvm::StringMap<hlo::MeshId> meshes_;
+  llvm::StringMap<llvm::StringRef> resources_;  // their data in hexadecimal digits
+  bool resources_read_ = false;
 
   std::vector<Binding> numbered_;  // %12
   llvm::DenseMap<llvm::StringRef, Binding> named_;
@@ -198,6 +225,7 @@ class Parser {
     Binding old;
   };
   std::vector<Undo> undo_;
+  TupleParts tuple_parts_;
   std::string scratch_;
 };
 

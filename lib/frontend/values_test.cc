@@ -62,6 +62,29 @@ TEST(Literals, ThatDoNotFitAreRefused) {
             "2:25: the data of this constant was elided; print the program with all constants");
 }
 
+TEST(Literals, ResourcesStandBehindTheModule) {
+  const auto program = [](const char* name, const char* type, const char* data) {
+    return "func.func @main() {\n%0 = stablehlo.constant dense_resource<" + std::string(name) + "> : tensor<" + type +
+           ">\nreturn\n}\n{-#\n  dialect_resources: {\n    builtin: {\n      a: \"" + data +
+           "\",\n      \"b c\": \"0x010000000FF1\"\n    }\n  },\n  external_resources: {\n    mlir_reproducer: {\n"
+           "      verify_each: true\n    }\n  }\n#-}\n";
+  };
+  const auto value = [&](const char* name, const char* type, const char* data) {
+    const hlo::Module m = accept(program(name, type, data));
+    return opsText(m);
+  };
+  EXPECT_EQ(value("a", "2xf32", "0x040000000000803F00000040"), "%0 = constant {value=[1,2]} : f32[2]\nreturn\n");
+  EXPECT_EQ(value("a", "3xi1", "0x01000000010001"),
+            "%0 = constant {value=[true,false,true]} : pred[3]\nreturn\n");
+  EXPECT_EQ(value("\"b c\"", "2xi4", ""), "%0 = constant {value=[-1,1]} : s4[2]\nreturn\n");
+  EXPECT_EQ(refusal(program("a", "2xf32", "0x040000000000803F")),
+            "2:25: resource 'a' has 8 bytes, 12 with its alignment were expected");
+  EXPECT_EQ(refusal(program("a", "2xf32", "0x0400000z")), "2:25: bad hexadecimal digit");
+  EXPECT_EQ(refusal(program("d", "2xf32", "0x04000000")),
+            "2:25: the data of this constant is not in the text; print the program with all constants");
+  EXPECT_EQ(refusal(program("a", "?xf32", "0x04000000")), "2:25: a literal needs a tensor type of static shape");
+}
+
 TEST(Shardings, AreReadWithSubAxesOpenDimsAndPriorities) {
   hlo::Module m = accept(R"(module @m {
   sdy.mesh @mesh = <["x"=4, "y"=2, "z"=3], device_ids=[23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]>

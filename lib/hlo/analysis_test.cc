@@ -129,6 +129,27 @@ TEST(Analysis, RecursionIsRefused) {
   EXPECT_EQ(complaint(inlineCalls(f.m)), "recursive call of @main");
 }
 
+// Sixty functions, each of which calls the one before twice.
+TEST(Analysis, CallsThatUnfoldWithoutEndAreRefused) {
+  Main f;
+  const TypeId t = f.f32({4});
+  FuncId last;
+  for (int i = 0; i < 60; ++i) {
+    const FuncId func = f.m.addFunc("f" + std::to_string(i), true);
+    const RegionId body = f.m.func(func).body;
+    ValueId v = f.m.addArg(body, t, LocId());
+    f.m.funcs[func.v].result_types = {t};
+    Builder b(f.m, body);
+    v = i == 0 ? b.result(b.create(Opcode::negate, {v}, {t})) : b.result(b.call(last, {b.result(b.call(last, {v}))}));
+    b.yield({v});
+    last = func;
+  }
+  const ValueId x = f.arg(t);
+  f.finish({f.b.result(f.b.call(last, {x}))});
+  EXPECT_EQ(f.check(), "");
+  EXPECT_EQ(complaint(inlineCalls(f.m)), "the calls of this program unfold to more than 8388608 operations");
+}
+
 TEST(Analysis, RecognisesCombiners) {
   Main f;
   ValueId x = f.arg(f.f32({4}));

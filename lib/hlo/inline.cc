@@ -5,8 +5,8 @@
 namespace tpu::hlo {
 namespace {
 
-// A program whose calls unfold to more ops than this is refused instead of exhausting memory.
-constexpr size_t kMaxOps = 50'000'000;
+// A program whose calls unfold to more ops than this, about 3 GB of them, is refused before they are made.
+constexpr size_t kMaxOps = size_t{1} << 23;
 // Longest chain of calls.
 constexpr int kMaxDepth = 1000;
 // Deepest nesting of regions.
@@ -24,11 +24,12 @@ void set(std::vector<ValueId>& map, ValueId from, ValueId to) {
 class Inliner {
  public:
   Inliner(Module& module, bool composites)
-      : m(module), composites_(composites), state_(m.funcs.size(), kNew), nesting_(m.funcs.size()) {}
+      : m(module), composites_(composites), state_(m.funcs.size(), kNew), nesting_(m.funcs.size()), sizes_(m.funcs.size()) {}
 
   llvm::Error run(FuncId func) {
     state_[func.v] = kOpen;
     if (auto e = inlineRegion(m.func(func).body, 0, nesting_[func.v])) return e;
+    walk(m, m.func(func).body, [&](OpId) { ++sizes_[func.v]; });
     state_[func.v] = kDone;
     return llvm::Error::success();
   }
@@ -82,14 +83,14 @@ class Inliner {
     llvm::ArrayRef<ValueId> args = m.region(body).args;
     if (args.size() != m.op(op).operands.size())
       return fail(Code::kBadCall, loc, "call of @" + name + " with another number of arguments");
+    if (m.numOps() + sizes_[callee.v] > kMaxOps)
+      return fail(Code::kBadCall, loc, "the calls of this program unfold to more than " + llvm::Twine(kMaxOps) + " operations");
     for (size_t i = 0; i < args.size(); ++i) set(map_, args[i], m.op(op).operands[i]);
     llvm::SmallVector<ValueId, 4> results = copyBody(m, body, region, map_, &ops);
     if (results.size() != m.op(op).results.size())
       return fail(Code::kBadCall, loc, "call of @" + name + " with another number of results");
     for (size_t i = 0; i < results.size(); ++i) set(replaced_, m.op(op).results[i], results[i]);
     m.op(op).parent = RegionId();
-    if (m.numOps() > kMaxOps)
-      return fail(Code::kBadCall, loc, "the calls of this program unfold to too many operations");
     return llvm::Error::success();
   }
 
@@ -98,6 +99,7 @@ class Inliner {
   int depth_ = 0;
   std::vector<State> state_;
   std::vector<int> nesting_;  // deepest region of each function that is done
+  std::vector<size_t> sizes_;  // its ops
   std::vector<ValueId> map_;  // callee values to their latest copy; rewritten by each copy before it is read
   std::vector<ValueId> replaced_;  // results of inlined calls
 };

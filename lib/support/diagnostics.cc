@@ -16,7 +16,13 @@ void DiagnosticError::log(llvm::raw_ostream& os) const {
 
 std::error_code DiagnosticError::convertToErrorCode() const { return llvm::inconvertibleErrorCode(); }
 
-llvm::Error fail(Diagnostic diagnostic) { return llvm::make_error<DiagnosticError>(std::move(diagnostic)); }
+// A message quotes what it found, which may be megabytes: its middle is left out then.
+llvm::Error fail(Diagnostic diagnostic) {
+  constexpr size_t kLongest = 4000, kKept = 300;
+  std::string& text = diagnostic.text;
+  if (text.size() > kLongest) text.replace(kKept, text.size() - 2 * kKept, " ... ");
+  return llvm::make_error<DiagnosticError>(std::move(diagnostic));
+}
 
 llvm::Error fail(Code code, llvm::StringRef loc, const llvm::Twine& text, ExitStatus exit) {
   Diagnostic d;

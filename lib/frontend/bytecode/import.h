@@ -2,6 +2,7 @@
 #pragma once
 #include "../parser.h"
 #include "../rules.h"
+#include "../tuple_parts.h"
 #include "llvm/ADT/StringMap.h"
 #include "text.h"
 
@@ -92,6 +93,7 @@ class Importer {
   llvm::DenseMap<uint32_t, Location> locations_;
   llvm::StringMap<hlo::MeshId> meshes_;
   int type_depth_ = 0, location_depth_ = 0;
+  TupleParts tuple_parts_;
   bool saw_file_loc_ = false;
 };
 

@@ -41,6 +41,10 @@ hlo::TypeId Importer::type(uint32_t row) {
       types_open_[row] = 0;
       if (e.failed()) return {};
       id = m.internType(tuple);
+      if (tuple_parts_.tooMany(m, id)) {
+        e.fail(Code::kTooDeep, node->offset, "tuple of too many parts");
+        return {};
+      }
       break;
     }
     default:

@@ -11,7 +11,8 @@
 namespace tpu::frontend::bytecode {
 namespace {
 
-constexpr size_t kMaxText = 16 << 20;  // entries can share parts, so a small file can print very long
+// Entries can share parts, so a small file can print very long: of one attribute, and of all together.
+constexpr size_t kMaxText = 16 << 20, kMaxAllText = 256 << 20;
 
 const llvm::fltSemantics* semanticsOf(ElementType type) {
   switch (type) {
@@ -58,6 +59,7 @@ std::string factorName(uint64_t index) {
 std::string Text::take() {
   std::string text;
   if (!e_.failed()) text = out_;
+  all_ += text.size();
   out_.clear();
   return text;
 }
@@ -98,7 +100,8 @@ std::optional<llvm::StringRef> Text::string(uint32_t row) {
 bool Text::enter(uint64_t offset) {
   if (e_.failed()) return false;
   if (depth_ >= kMaxDepth) return e_.fail(Code::kTooDeep, offset, "attributes nest too deeply");
-  if (out_.size() > kMaxText) return e_.fail(Code::kTooDeep, offset, "an attribute is too long");
+  if (out_.size() > kMaxText || all_ + out_.size() > kMaxAllText)
+    return e_.fail(Code::kTooDeep, offset, "an attribute is too long");
   ++depth_;
   return true;
 }

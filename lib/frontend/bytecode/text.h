@@ -44,6 +44,7 @@ class Text {
   std::string out_;
   llvm::raw_string_ostream os_{out_};
   int depth_ = 0;
+  size_t all_ = 0;  // of the texts that were taken
 };
 
 }  // namespace tpu::frontend::bytecode

@@ -14,6 +14,12 @@ constexpr size_t kMostNested = 200;  // computations within computations
 
 }  // namespace
 
+size_t mostInstructions(const Text& text) {
+  size_t written = 0;
+  for (const Computation& computation : text.computations) written += computation.instructions.size();
+  return std::max(size_t{1} << 22, 2 * written);
+}
+
 hlo::TypeId Build::typeOf(const Shape& shape) {
   return shape.kind == Shape::kToken ? m.tokenType() : m.tensorType(shape.element, shape.dims);
 }
@@ -23,9 +29,15 @@ void Build::leaves(const Shape& shape, std::vector<const Shape*>& out) {
   for (const Shape& e : shape.elements) leaves(e, out);
 }
 
-void Build::leaves(const Val& val, llvm::SmallVectorImpl<ValueId>& out) {
-  if (!val.tuple) return out.push_back(val.v);
-  for (const Val& e : val.elements) leaves(e, out);
+bool Build::leaves(const Val& val, const char* at, llvm::SmallVectorImpl<ValueId>& out) {
+  if (!val.tuple) {
+    if (!val.v.valid()) return c.error(Code::kUnsupportedFormat, at, "a value of a manual computation is used outside of its body");
+    out.push_back(val.v);
+    return true;
+  }
+  for (const Val& e : val.elements)
+    if (!leaves(e, at, out)) return false;
+  return true;
 }
 
 Build::Val Build::assemble(const Shape& shape, llvm::ArrayRef<ValueId>& arrays) {
@@ -100,6 +112,15 @@ const Computation* Build::called(const Instruction& i, StringRef attribute) {
   return nullptr;
 }
 
+bool Build::agrees(const Shape& shape, const Val& val) const {
+  if (val.done || val.manual) return true;
+  if (!val.tuple) return shape.kind != Shape::kTuple;
+  if (shape.kind != Shape::kTuple || shape.elements.size() != val.elements.size()) return false;
+  for (size_t k = 0; k < val.elements.size(); ++k)
+    if (!agrees(shape.elements[k], val.elements[k])) return false;
+  return true;
+}
+
 bool Build::operands(Frame& frame, const Instruction& i, Vals* out) {
   for (StringRef name : i.operands) {
     const auto found = frame.computation->index.find(name);
@@ -122,6 +143,7 @@ bool Build::arrays(Frame& frame, const Instruction& i, llvm::SmallVectorImpl<Val
 
 bool Build::instruction(Frame& frame, const Instruction& i) {
   Val out;
+  if (++built_ > most_) return fail(i, "the calls of this program unfold to too many instructions", Code::kTooDeep);
   b.loc = locOf(i);
   if (i.opcode == "parameter") {
     int64_t number;
@@ -131,13 +153,16 @@ bool Build::instruction(Frame& frame, const Instruction& i) {
   } else if (!build(frame, i, &out)) {
     return false;
   }
+  if (!agrees(i.shape, out)) return fail(i, "'" + i.opcode + "' does not give the tuple or array that is stated");
   frame.values.push_back(std::move(out));
   return !c.failed();
 }
 
 bool Build::computation(const Computation& computation, const Vals& parameters, Val* out) {
-  if (!open_.insert(&computation).second || open_.size() > kMostNested)
-    return c.error(Code::kTooDeep, computation.at, "computation '" + computation.name + "' calls itself, or calls nest too deeply");
+  if (!open_.insert(&computation).second)
+    return c.error(Code::kBadCall, computation.at, "computation '" + computation.name + "' calls itself");
+  if (open_.size() > kMostNested)
+    return c.error(Code::kTooDeep, computation.at, "computations nest too deeply in each other, down to '" + computation.name + "'");
   Frame frame{&computation, {}, &parameters};
   frame.values.reserve(computation.instructions.size());
   const hlo::LocId outside = b.loc;
@@ -159,7 +184,7 @@ bool Build::region(OpId op, const Computation& body, llvm::ArrayRef<hlo::TypeId>
   Val root;
   if (!computation(body, parameters(args), &root)) return false;
   llvm::SmallVector<ValueId, 8> results;
-  leaves(root, results);
+  if (!leaves(root, body.instructions[body.root].at, results)) return false;
   b.yield(results);
   b.atEnd(outside);
   return true;
@@ -221,7 +246,7 @@ bool Build::entry() {
   if (!computation(entry, args, &root)) return false;
   const Instruction& last = entry.instructions[entry.root];
   llvm::SmallVector<ValueId, 8> results;
-  leaves(root, results);
+  if (!leaves(root, last.at, results)) return false;
   const auto shardings = splitTupleSharding(last.get("sharding"), results.size());
   for (size_t k = 0; k < results.size(); ++k) {
     hlo::Port port;

@@ -15,10 +15,14 @@ namespace tpu::frontend::hlo_text {
 /// A value as HLO's text has it, a string or anything else, as a string of MLIR with its quotes.
 std::string stringOfMlir(llvm::StringRef value);
 
+/// Computations become part of their callers, so a short text can stand for a program without end: one that grows to
+/// more instructions than this is refused.
+size_t mostInstructions(const Text& text);
+
 class Build {
  public:
   Build(Cursor& cursor, const Text& text, hlo::Module& module, llvm::StringRef base, DiagnosticSink& sink)
-      : c(cursor), text_(text), m(module), base_(base), sink_(sink), b(module, hlo::RegionId()) {}
+      : c(cursor), text_(text), m(module), base_(base), sink_(sink), b(module, hlo::RegionId()), most_(mostInstructions(text)) {}
   bool run();
 
  private:
@@ -56,6 +60,8 @@ class Build {
   bool header();
   bool computation(const Computation& computation, const Vals& parameters, Val* out);
   bool instruction(Frame& frame, const Instruction& i);
+  /// The instruction's tuple or array is the one that it says; true for asynchronous and manual values on their way.
+  bool agrees(const Shape& shape, const Val& val) const;
   bool operands(Frame& frame, const Instruction& i, Vals* out);
   bool arrays(Frame& frame, const Instruction& i, llvm::SmallVectorImpl<ValueId>* out);
   const Computation* called(const Instruction& i, llvm::StringRef attribute);
@@ -64,7 +70,8 @@ class Build {
               const std::function<Vals(llvm::ArrayRef<ValueId>)>& parameters);
   hlo::TypeId typeOf(const Shape& shape);
   void leaves(const Shape& shape, std::vector<const Shape*>& out);
-  void leaves(const Val& val, llvm::SmallVectorImpl<ValueId>& out);
+  /// False, with an error at `at`, where a value is no array: what stands inside of a manual computation's borders.
+  bool leaves(const Val& val, const char* at, llvm::SmallVectorImpl<ValueId>& out);
   /// A value of this shape from arrays taken from the front.
   Val assemble(const Shape& shape, llvm::ArrayRef<ValueId>& arrays);
   hlo::LocId locOf(const Instruction& i);
@@ -118,7 +125,7 @@ class Build {
   bool leaveManual(Frame& frame, const Instruction& i, Val* out);
   /// The part of a "-start" operation's shape that its "-done" gives.
   static const Shape& resultShape(const Instruction& i, llvm::StringRef opcode);
-  bool started(const Instruction& i, llvm::StringRef opcode, Val result, Val* out);
+  bool started(Frame& frame, const Instruction& i, llvm::StringRef opcode, Val result, Val* out);
 
   // build_attributes.cc
   bool attributes(const Instruction& i, OpId op);
@@ -153,6 +160,8 @@ class Build {
   DiagnosticSink& sink_;
   hlo::Builder b;
   llvm::DenseSet<const Computation*> open_;  // being built: calls do not recurse
+  const size_t most_;                        // instructions, before the program is taken for one without end
+  size_t built_ = 0;                         // instructions, those of a computation once for each of its callers
   std::map<uint32_t, hlo::ShardingId> result_shardings_;  // by value: xla.sdy.FuncResultSharding
 };
 

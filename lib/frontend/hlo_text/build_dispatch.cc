@@ -39,7 +39,7 @@ bool Build::build(Frame& frame, const Instruction& i, Val* out) {
   StringRef base = i.opcode;
   if (const auto row = base.consume_back("-start") ? rowOf(base) : std::nullopt) {
     Val result;
-    return simple(frame, i, *row, resultShape(i, base), &result) && started(i, base, std::move(result), out);
+    return simple(frame, i, *row, resultShape(i, base), &result) && started(frame, i, base, std::move(result), out);
   }
   return fail(i, "operation '" + i.opcode + "' of HLO is not read", Code::kUnknownOp);
 }
@@ -52,7 +52,8 @@ bool Build::someOperands(Frame& frame, const Instruction& i, size_t least, Vals*
 bool Build::leavesOf(Frame& frame, const Instruction& i, llvm::SmallVectorImpl<ValueId>* values) {
   Vals in;
   if (!operands(frame, i, &in)) return false;
-  for (const Val& v : in) leaves(v, *values);
+  for (const Val& v : in)
+    if (!leaves(v, i.at, *values)) return false;
   return true;
 }
 
@@ -101,7 +102,9 @@ bool Build::buildBarrier(Frame& frame, const Instruction& i, Val* out) {
 bool Build::buildBitcast(Frame& frame, const Instruction& i, Val* out) {
   Vals in;
   if (!someOperands(frame, i, 1, &in)) return false;
-  if (in[0].tuple || i.shape.kind != Shape::kArray) return fail(i, "a bitcast takes an array");
+  if (in[0].tuple || !in[0].v.valid() || i.shape.kind != Shape::kArray ||
+      m.typeOf(in[0].v).kind != hlo::TypeKind::kTensor)
+    return fail(i, "a bitcast takes an array");
   const auto operand = frame.computation->index.find(i.operands[0]);
   return bitcast(i, in[0].v, frame.computation->instructions[operand->second].shape, out);
 }
@@ -138,12 +141,12 @@ bool Build::buildFusion(Frame& frame, const Instruction& i, Val* out) {
 
 bool Build::buildAsyncStart(Frame& frame, const Instruction& i, Val* out) {
   Val result;
-  return buildFusion(frame, i, &result) && started(i, i.opcode, std::move(result), out);
+  return buildFusion(frame, i, &result) && started(frame, i, i.opcode, std::move(result), out);
 }
 
 bool Build::buildCopyStart(Frame& frame, const Instruction& i, Val* out) {
   Val copied;
-  return buildSame(frame, i, &copied) && started(i, i.opcode, std::move(copied), out);
+  return buildSame(frame, i, &copied) && started(frame, i, i.opcode, std::move(copied), out);
 }
 
 bool Build::buildDone(Frame& frame, const Instruction& i, Val* out) {

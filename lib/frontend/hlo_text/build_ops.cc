@@ -141,7 +141,8 @@ bool Build::whileLoop(const Instruction& i, const Val& state, Val* out) {
   const Computation *condition = called(i, "condition"), *body = called(i, "body");
   if (!condition || !body) return false;
   llvm::SmallVector<ValueId, 8> carried;
-  leaves(state, carried);
+  if (!agrees(i.shape, state)) return fail(i, "'while' carries another tuple or array than is stated");
+  if (!leaves(state, i.at, carried)) return false;
   llvm::SmallVector<hlo::TypeId, 8> types;
   for (ValueId v : carried) types.push_back(m.value(v).type);
   const OpId op = b.create(Opcode::while_, carried, types);
@@ -154,7 +155,8 @@ bool Build::whileLoop(const Instruction& i, const Val& state, Val* out) {
 }
 
 bool Build::conditional(const Instruction& i, const Vals& in, Val* out) {
-  if (in.empty() || in[0].tuple) return fail(i, "'conditional' needs an index");
+  if (in.empty() || in[0].tuple || !in[0].v.valid() || m.typeOf(in[0].v).kind != hlo::TypeKind::kTensor)
+    return fail(i, "'conditional' needs an index");
   std::vector<const Computation*> branches;
   if (!i.get("branch_computations").empty()) {
     for (StringRef name : splitList(i.get("branch_computations"))) {
@@ -331,12 +333,16 @@ const Shape& Build::resultShape(const Instruction& i, StringRef opcode) {
   return whole ? i.shape : i.shape.elements[1];
 }
 
-bool Build::started(const Instruction& i, StringRef opcode, Val result, Val* out) {
+bool Build::started(Frame& frame, const Instruction& i, StringRef opcode, Val result, Val* out) {
   if (&resultShape(i, opcode) == &i.shape) {
     *out = result;
   } else {
+    Val given;
+    if (!operands(frame, i, &given.elements)) return false;
+    given.tuple = i.shape.elements[0].kind == Shape::kTuple;
+    if (!given.tuple && given.elements.size() == 1) given = Val(given.elements[0]);
     out->tuple = true;
-    out->elements = {Val(), result};  // nothing that is read takes the operand
+    out->elements = {given, result};
   }
   out->done = std::make_shared<Val>(std::move(result));
   return true;
