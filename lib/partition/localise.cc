@@ -316,6 +316,8 @@ llvm::Error Localiser::op(OpId id) {
       return topKOp(id);
     case Opcode::reduce_window:
       return reduceWindowOp(id);
+    case Opcode::select_and_scatter:
+      return selectAndScatterOp(id);
     case Opcode::sort:
       return sortOp(id);
     case Opcode::gather:

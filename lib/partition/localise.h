@@ -92,6 +92,7 @@ class Localiser {
   llvm::Error reverseOp(hlo::OpId id);
   llvm::Error convolutionOp(hlo::OpId id);
   llvm::Error reduceWindowOp(hlo::OpId id);
+  llvm::Error selectAndScatterOp(hlo::OpId id);
 
   // --- operations (localise_ops.cc)
   llvm::Error constantOp(hlo::OpId id);

@@ -296,6 +296,44 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
   return running < 0 ? llvm::Error::success() : runningTotal(id, first, running, std::move(padding));
 }
 
+/// Every device scatters from all windows that touch its rows and keeps those rows: windows at a border are looked at by both
+/// sides. Windows beyond the ends add nothing.
+llvm::Error Localiser::selectAndScatterOp(OpId id) {
+  ValueId x = m_.op(id).operands[0], source = m_.op(id).operands[1], y = m_.op(id).results[0];
+  const hlo::Dims from = globalType(x).dims, windows = globalType(source).dims;
+  Layout l = layout(x);
+  ValueId operand = current(x), updates = current(source);
+  const auto preferred = preferredOf(m_, m_.op(id).regions[0]);
+  ValueId last = preferred ? *b_.identity(*preferred, m_.tensorType(m_.typeOf(operand).element, {})) : zeroOf(b_, operand);
+  llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
+  if (padding.empty()) padding.assign(2 * from.size(), 0);
+  llvm::SmallVector<int64_t, 6> begin(from.size(), -1);  // of the own rows, where a window was fetched
+  for (size_t d = 0; d < from.size(); ++d) {
+    const auto sizes = m_.getInts(id, AttrKey::window_dimensions), strides = m_.getInts(id, AttrKey::window_strides);
+    const int64_t size = sizes.empty() ? 1 : sizes[d], stride = strides.empty() ? 1 : strides[d];
+    const bool apart = size == stride && padding[2 * d] == 0 && padding[2 * d + 1] == 0 && from[d] == windows[d] * size;
+    if (l.dims[d].empty() || apart) continue;
+    auto w = windowsOf(m_, id, d, d, {from[d], windows[d]}, from[d], sharding::product(l.dims[d]));
+    operand = fetch(operand, d, w[0], l.dims[d], last);
+    updates = fetch(updates, d, w[1], l.dims[d], zeroOf(b_, updates));
+    padding[2 * d] = padding[2 * d + 1] = 0;
+    begin[d] = -w[0].start;
+  }
+  keep(id);
+  m_.op(id).operands[0] = operand;
+  m_.op(id).operands[1] = updates;
+  if (llvm::all_of(begin, [](int64_t b) { return b < 0; })) return llvm::Error::success();
+  m_.setInts(id, AttrKey::padding, padding);
+  const hlo::Dims own = m_.typeOf(y).dims;
+  m_.value(y).type = m_.tensorType(m_.typeOf(y).element, m_.typeOf(operand).dims);
+  ValueId v = y;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (begin[d] >= 0) v = b_.sliceDim(v, d, begin[d], begin[d] + own[d]);
+  }
+  finish(id, 0, v);
+  return llvm::Error::success();
+}
+
 /// A sharded dimension along which the window is a running total that can be continued from shard to shard.
 int64_t Localiser::runningDim(OpId id) const {
   ValueId x = m_.op(id).operands[0];

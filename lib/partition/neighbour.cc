@@ -110,7 +110,40 @@ Window windowed(int64_t size, int64_t shards, int64_t out_shard, int64_t stride,
   return {size, shards, -low, out_shard * stride, (out_shard - 1) * stride + (window - 1) * dilation + 1, base};
 }
 
+/// The windows of select_and_scatter that touch a device's rows, over the operand and over the source. The shards of the
+/// operand must begin where windows do, and windows must cover all rows.
+llvm::SmallVector<Window, 2> scatteredWindows(const hlo::Module& m, hlo::OpId id, int64_t dim, llvm::ArrayRef<int64_t> sizes,
+                                              int64_t shards, int64_t own) {
+  auto get = [&](AttrKey key, int64_t i, int64_t otherwise) { return at(m.getInts(id, key), i, otherwise); };
+  const int64_t window = get(AttrKey::window_dimensions, dim, 1), stride = get(AttrKey::window_strides, dim, 1);
+  const int64_t low = get(AttrKey::padding, 2 * dim, 0), high = get(AttrKey::padding, 2 * dim + 1, 0);
+  if (sizes.size() != 2 || own % stride != 0 || window < stride) return {};
+  if (sharding::reducerOf(m, m.op(id).regions[1]) != Opcode::add) return {};
+  if ((low != 0 || high != 0) && !preferredOf(m, m.op(id).regions[0])) return {};
+  auto floor = [&](int64_t n) { return n >= 0 ? n / stride : -((-n + stride - 1) / stride); };
+  const int64_t first = floor(low - window + stride), last = floor(own - 1 + low), count = last - first + 1;
+  return {{sizes[0], shards, first * stride - low, own, (count - 1) * stride + window},
+          {sizes[1], shards, first, own / stride, count}};
+}
+
 }  // namespace
+
+std::optional<Opcode> preferredOf(const hlo::Module& m, hlo::RegionId region) {
+  const hlo::Region& r = m.region(region);
+  if (r.args.size() != 2 || r.ops.size() != 2 || m.op(r.ops[0]).opcode != Opcode::compare) return std::nullopt;
+  const hlo::Op& op = m.op(r.ops[0]);
+  if (op.operands[0] != r.args[0] || op.operands[1] != r.args[1] || m.op(r.ops[1]).operands[0] != op.results[0]) return std::nullopt;
+  switch (static_cast<hlo::Comparison>(m.getInt(r.ops[0], AttrKey::comparison_direction))) {
+    case hlo::Comparison::kGe:
+    case hlo::Comparison::kGt:
+      return Opcode::maximum;
+    case hlo::Comparison::kLe:
+    case hlo::Comparison::kLt:
+      return Opcode::minimum;
+    default:
+      return std::nullopt;
+  }
+}
 
 llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64_t dim, int64_t result_dim,
                                        llvm::ArrayRef<int64_t> sizes, int64_t result_size, int64_t shards) {
@@ -150,6 +183,8 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64
                        at(ints(AttrKey::padding), 2 * s, 0), k, at(ints(AttrKey::rhs_dilation), s, 1),
                        at(ints(AttrKey::lhs_dilation), s, 1))};
     }
+    case Opcode::select_and_scatter:
+      return scatteredWindows(m, id, dim, sizes, shards, out);
     case Opcode::reduce_window: {
       Window w = windowed(
           n, shards, out, at(ints(AttrKey::window_strides), dim, 1), at(ints(AttrKey::padding), 2 * dim, 0),

@@ -119,5 +119,31 @@ TEST(Wires, NarrowIndicesIntoAWideTable) {
 )").bytes, 0);
 }
 
+// The gradient of pooling: windows overlap, stick out of the array and look over borders of shards.
+TEST(Wires, PoolingGradientsFetchBorders) {
+  auto body = [](const std::string& better, const std::string& pad, int windows) {
+    const std::string source = "tensor<" + std::to_string(windows) + "xi32>";
+    return R"(
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %1 = "stablehlo.select_and_scatter"(%arg0, %arg1, %c) <{padding = dense<)" + pad + R"(> : tensor<1x2xi64>, window_dimensions = array<i64: 3>, window_strides = array<i64: 2>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %2 = stablehlo.compare )" + better + R"(, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }, {
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %2 = stablehlo.add %a, %b : tensor<i32>
+      stablehlo.return %2 : tensor<i32>
+    }) : (tensor<30xi32>, )" + source + R"(, tensor<i32>) -> tensor<30xi32>
+    return %1 : tensor<30xi32>
+)";
+  };
+  std::string s = sharded("{\"x\"}");
+  for (auto [better, pad, windows] : {std::tuple("GE", "[[0, 1]]", 15), std::tuple("LT", "[[1, 0]]", 15), std::tuple("GT", "[[0, 0]]", 14)}) {
+    Sent sent = run("\"x\"=4", "%arg0: tensor<30xi32> " + s + ", %arg1: tensor<" + std::to_string(windows) + "xi32> " + s,
+                    "tensor<30xi32> " + s, body(better, pad, windows));
+    EXPECT_LE(sent.bytes, 4 * 4) << better << pad;
+  }
+}
+
 }  // namespace
 }  // namespace tpu::partition

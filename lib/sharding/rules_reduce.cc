@@ -51,8 +51,14 @@ void selectAndScatterRule(const RuleInput& in, OpRule& rule) {
   for (int64_t d = 0; d < in.operand(0).rank(); ++d) {
     int64_t size = window.empty() ? 1 : window[d], stride = strides.empty() ? 1 : strides[d];
     bool padded = !pads.empty() && (pads[2 * d] != 0 || pads[2 * d + 1] != 0);
-    // Windows that neither overlap nor leave gaps are divided like a reshape: whole windows to each device.
-    if (size != stride || padded || in.operand(0).dims[d] != in.operand(1).dims[d] * size) continue;
+    // Windows that neither overlap nor leave gaps are divided like a reshape: whole windows to each device. Others need
+    // what overlaps from the neighbours.
+    if (size != stride || padded || in.operand(0).dims[d] != in.operand(1).dims[d] * size) {
+      if (in.operand(0).dims[d] <= 1 || in.operand(1).dims[d] <= 1) continue;
+      int f = rule.addFactor(in.operand(0).dims[d], FactorKind::kNeighbour);
+      for (TensorFactors* t : {&rule.operands[0], &rule.operands[1], &rule.results[0]}) (*t)[d].push_back(f);
+      continue;
+    }
     int f = rule.addFactor(in.operand(1).dims[d], FactorKind::kPass, size > 1);
     for (TensorFactors* t : {&rule.operands[0], &rule.operands[1], &rule.results[0]}) (*t)[d].push_back(f);
     if (size == 1) continue;
