@@ -76,11 +76,13 @@ const Form kForms[] = {
      "%0 = concatenate %a0, %a0 {dimension=0} : f32[8]\nreturn %0\n"},
     {"(%a: tensor<2x4x8xf32>, %b: tensor<2x8x3xbf16>) -> tensor<2x4x3xf32>",
      "%0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision "
-     "= [DEFAULT, DEFAULT], algorithm = <lhs_precision_type = tf32, accumulation_type = f32> : "
+     "= [DEFAULT, DEFAULT], algorithm = <lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, "
+     "lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false> : "
      "(tensor<2x4x8xf32>, tensor<2x8x3xbf16>) -> tensor<2x4x3xf32>\n return %0 : tensor<2x4x3xf32>",
      "%0 = dot_general %a0, %a1 {lhs_batching_dimensions=[0], rhs_batching_dimensions=[0], "
      "lhs_contracting_dimensions=[2], rhs_contracting_dimensions=[1], precision_config=[DEFAULT,DEFAULT], "
-     "algorithm=<lhs_precision_type = tf32, accumulation_type = f32>} : f32[2,4,3]\nreturn %0\n"},
+     "algorithm=<lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, "
+     "lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false>} : f32[2,4,3]\nreturn %0\n"},
     {"(%a: tensor<4x8xf32>, %b: tensor<8x3xf32>) -> tensor<4x3xf32>",
      "%0 = \"stablehlo.dot_general\"(%a, %b) <{dot_dimension_numbers = "
      "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = "

@@ -295,7 +295,7 @@ bool Parser::structFields(OpId op) {
   if (c.accept('>')) return true;
   do {
     llvm::StringRef field = c.word();
-    if (field.empty() || !attrEntry(op, field.str())) return c.error("expected a field");
+    if (field.empty() || c.peek() != '=' || !attrEntry(op, field.str())) return c.error("expected a field");
   } while (c.accept(','));
   return c.expect('>');
 }

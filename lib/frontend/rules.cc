@@ -37,8 +37,6 @@ void fillDefaults(hlo::Module& m, hlo::OpId op) {
         fill(key, spatial, 1);
       fill(AttrKey::padding, 2 * spatial, 0);
       fill(AttrKey::window_reversal, spatial, 0);
-      for (AttrKey key : {AttrKey::feature_group_count, AttrKey::batch_group_count})
-        if (!m.has(op, key)) m.setInt(op, key, 1);
       return;
     }
     case Opcode::reduce_window:

@@ -110,6 +110,7 @@ TEST(Rules, DotConvolutionReduce) {
                       AttrKey::kernel_output_feature_dimension})
     conv.f.m.setInt(op, key, 2);
   conv.f.m.setInt(op, AttrKey::kernel_input_feature_dimension, 1);
+  for (AttrKey key : {AttrKey::feature_group_count, AttrKey::batch_group_count}) conv.f.m.setInt(op, key, 1);
   conv.f.m.setInts(op, AttrKey::input_spatial_dimensions, {1});
   conv.f.m.setInts(op, AttrKey::kernel_spatial_dimensions, {0});
   conv.f.m.setInts(op, AttrKey::output_spatial_dimensions, {1});

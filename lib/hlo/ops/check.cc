@@ -78,6 +78,12 @@ llvm::Error OpCheck::needGiven(size_t count) const {
   return llvm::Error::success();
 }
 
+llvm::Error OpCheck::needStaticResult(size_t result, Label label) const {
+  const Type& type = out(result);
+  if (!type.encoding.empty() || !llvm::is_contained(type.dims, kDynamicDim)) return llvm::Error::success();
+  return fail(label, "result is " + text(type) + ", expected a static shape");
+}
+
 llvm::Error OpCheck::needAttr(AttrKey key, Label label) const {
   if (has(key)) return llvm::Error::success();
   return fail(label, "attribute '" + attrName(key) + "' is missing");

@@ -71,6 +71,8 @@ class OpCheck {
   llvm::Error needTensors(size_t rows = 9) const;
   llvm::Error needGiven(size_t count = 1) const;  // results must be stated, as tensors
   llvm::Error needAttr(AttrKey key, Label label = {}) const;
+  /// The result's shape is known: this op has no operand that could say it later.
+  llvm::Error needStaticResult(size_t result, Label label) const;
   llvm::Error needRank(size_t operand, int64_t rank, Label label = {}) const;
   llvm::Error needScalarInts(size_t from,
                              Label label = {}) const;  // operands from `from` on are integer scalars

@@ -6,16 +6,18 @@ namespace {
 
 // The constraints on groups, under each op's numbers; none for ops that have no such constraint.
 struct GroupLabels {
-  Label unique, size, range, channel;
+  Label unique, size, range, channel, groups;
 };
 
 // Ids are numbered from 0 without gaps: what the process grid is, and so which ids there are, no program
 // says.
 llvm::Error needGroups(OpCheck& c, const GroupLabels& labels, bool ragged, bool covers) {
-  if (c.num(AttrKey::use_global_device_ids) && c.has(AttrKey::channel_id) && c.num(AttrKey::channel_id) <= 0)
+  if (c.num(AttrKey::use_global_device_ids) && c.num(AttrKey::channel_id) <= 0)
     return c.fail(labels.channel, "use_global_device_ids needs a channel, channel_id is " +
                                       llvm::Twine(c.num(AttrKey::channel_id)));
   const Attr* attr = c.m.findAttr(c.id, AttrKey::replica_groups);
+  if (!attr && labels.groups.list && !c.has(AttrKey::axes) && c.m.getString(c.id, AttrKey::extra).empty())
+    return c.fail(labels.groups, "has no replica_groups");
   if (!attr) return llvm::Error::success();
   int64_t devices = c.m.num_partitions * c.m.num_replicas;
   std::vector<int64_t> ids;
@@ -54,7 +56,7 @@ bool groupsKnown(OpCheck& c) {
 // A result takes what the region folds to.
 llvm::Error needFolded(OpCheck& c, size_t result, ElementType folded, Label label) {
   const Type& type = c.out(result);
-  if (type.kind != TypeKind::kTensor || promotable(folded, type.element)) return llvm::Error::success();
+  if (type.kind != TypeKind::kTensor || folded == type.element) return llvm::Error::success();
   return c.fail(label, "result is " + c.text(type) + ", the region yields " + elementTypeName(folded));
 }
 
@@ -75,7 +77,7 @@ int64_t groupSize(const Module& module, OpId op) {
 
 llvm::Error ruleAllReduce(OpCheck& c) {
   c.resultsBy(C(7), C(6), C(6));
-  if (auto e = begin(c, {C(1), C(2), C(3), C(4)}, /*ragged=*/true)) return e;
+  if (auto e = begin(c, {C(1), C(2), C(3), C(4), I(2)}, /*ragged=*/true)) return e;
   if (c.op.opcode == Opcode::all_reduce) {
     llvm::SmallVector<ElementType, 1> elements;
     if (auto e = c.needReducer(0, 1, C(5), elements)) return e;
@@ -91,7 +93,7 @@ llvm::Error ruleAllReduce(OpCheck& c) {
 
 llvm::Error ruleAllGather(OpCheck& c) {
   c.resultsBy(C(6), C(6), C(6));
-  if (auto e = begin(c, {C(2), C(3), C(4), C(5)})) return e;
+  if (auto e = begin(c, {C(2), C(3), C(4), C(5), I(3)})) return e;
   int64_t dim = c.num(AttrKey::all_gather_dim, -1);
   for (size_t i = 0; i < c.numIn(); ++i) {
     if (auto e = c.needDim(AttrKey::all_gather_dim, c.in(i).rank(), C(1))) return e;
@@ -110,7 +112,7 @@ llvm::Error ruleAllGather(OpCheck& c) {
 
 llvm::Error ruleReduceScatter(OpCheck& c) {
   c.resultsBy(C(9), C(8), C(8));
-  if (auto e = begin(c, {C(3), C(4), C(5), C(6)})) return e;
+  if (auto e = begin(c, {C(3), C(4), C(5), C(6), I(3)})) return e;
   int64_t dim = c.num(AttrKey::scatter_dimension, -1);
   llvm::SmallVector<ElementType, 1> elements;
   if (auto e = c.needReducer(0, 1, C(7), elements)) return e;
@@ -138,7 +140,9 @@ llvm::Error ruleReduceScatter(OpCheck& c) {
 
 llvm::Error ruleAllToAll(OpCheck& c) {
   c.resultsBy(C(9), C(9), C(9));
-  if (auto e = begin(c, {C(5), C(6), C(7), {}})) return e;
+  if (auto e = begin(c, {C(5), C(6), C(7), {}, I(5)})) return e;
+  if (!c.has(AttrKey::axes))
+    if (auto e = c.needAttr(AttrKey::split_count, I(4))) return e;
   int64_t count = c.num(AttrKey::split_count, groupSize(c.m, c.id));
   if (count < 1) return c.fail(C(4), "split_count must be positive");
   if (groupsKnown(c) && c.has(AttrKey::split_count) && count != groupSize(c.m, c.id))
@@ -165,7 +169,7 @@ llvm::Error ruleAllToAll(OpCheck& c) {
 
 llvm::Error ruleCollectivePermute(OpCheck& c) {
   c.resultsBy(C(5), C(5), C(5));
-  if (auto e = begin(c, {})) return e;
+  if (auto e = begin(c, {{}, {}, {}, {}, {}})) return e;
   if (auto e = c.needAttr(AttrKey::source_target_pairs, I(2))) return e;
   const Groups& pairs = c.m.findAttr(c.id, AttrKey::source_target_pairs)->groups;
   if (pairs.rows > 0 && pairs.cols != 2) return c.fail(C(1), "source_target_pairs must have two columns");
@@ -192,7 +196,7 @@ llvm::Error ruleCollectivePermute(OpCheck& c) {
 
 llvm::Error ruleCollectiveBroadcast(OpCheck& c) {
   c.resultsBy(C(3), C(3), C(3));
-  if (auto e = begin(c, {C(1), {}, C(2), {}}, /*ragged=*/false, /*covers=*/false)) return e;
+  if (auto e = begin(c, {C(1), {}, C(2), {}, I(2)}, /*ragged=*/false, /*covers=*/false)) return e;
   for (size_t i = 0; i < c.numIn(); ++i) c.yield(c.in(i));
   return llvm::Error::success();
 }

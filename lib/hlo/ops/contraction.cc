@@ -42,14 +42,24 @@ llvm::Error needPrecision(OpCheck& c) {
   for (size_t i = 0; precision && i < precision->strs.size(); ++i)
     if (precision->strs[i] != "DEFAULT")
       return c.fail(C(21), "asks for an algorithm and for precision " + precision->strs[i]);
+  constexpr llvm::StringRef kFields[] = {"lhs_precision_type",  "rhs_precision_type",       "accumulation_type",
+                                         "lhs_component_count", "rhs_component_count",      "num_primitive_operations",
+                                         "allow_imprecise_accumulation"};
+  for (size_t i = 0; i < std::size(kFields); ++i) {
+    llvm::StringRef rest = algorithm.split(kFields[i]).second.ltrim();
+    if (!rest.consume_front("=") || rest.ltrim().empty())
+      return c.fail(I(8 + i), "the algorithm does not say its " + kFields[i]);
+  }
   constexpr llvm::StringRef kCounts[] = {"lhs_component_count", "rhs_component_count",
                                          "num_primitive_operations"};
   for (size_t i = 0; i < 3; ++i) {
     llvm::StringRef rest = algorithm.split(kCounts[i]).second.ltrim();
     int64_t count = 1;
-    if (rest.consume_front("=") && !rest.ltrim().consumeInteger(10, count) && count < 1)
+    rest.consume_front("=");
+    rest = rest.ltrim();
+    if (rest.consumeInteger(10, count) || count < 1)
       return c.fail(C(22 + i),
-                    kCounts[i] + " = " + llvm::Twine(count) + " of the algorithm must be positive");
+                    kCounts[i] + " of the algorithm must be a positive number");
   }
   return llvm::Error::success();
 }

@@ -43,6 +43,8 @@ int64_t dimOf(OpCheck& c, size_t operand, AttrKey key) {
 }
 
 llvm::Error needGroups(OpCheck& c) {
+  if (auto e = c.needAttr(AttrKey::feature_group_count, I(17))) return e;
+  if (auto e = c.needAttr(AttrKey::batch_group_count, I(18))) return e;
   int64_t features = c.num(AttrKey::feature_group_count, 1), batches = c.num(AttrKey::batch_group_count, 1);
   if (features < 1)
     return c.fail(C(21), "feature_group_count = " + llvm::Twine(features) + " must be positive");

@@ -22,6 +22,7 @@ llvm::Error ruleIota(OpCheck& c) {
   if (auto e = c.needGiven()) return e;
   if (auto e = c.needDim(AttrKey::iota_dimension, c.out(0).rank(), C(1))) return e;
   if (c.out(0).element == ElementType::kPred) return c.fail(O(1), "does not count in pred");
+  if (auto e = c.needStaticResult(0, O(1))) return e;
   c.yieldGiven();
   return llvm::Error::success();
 }
@@ -35,6 +36,7 @@ llvm::Error ruleRng(OpCheck& c) {
       return c.fail(I(i + 1), "does not take " + elementTypeName(c.in(i).element));
     if (c.in(i).element != c.out(0).element) return c.fail(C(1), "bounds and result differ in element type");
   }
+  if (auto e = c.needAttr(AttrKey::rng_distribution, I(4))) return e;
   if (c.m.getString(c.id, AttrKey::rng_distribution) == "NORMAL" && !isFloat(c.out(0).element))
     return c.fail(C(2), "normal distribution of " + elementTypeName(c.out(0).element));
   if (c.numIn() == 3)
@@ -48,6 +50,8 @@ llvm::Error ruleRngBitGenerator(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven(2)) return e;
   if (auto e = c.needRank(0, 1, I(2))) return e;
+  if (auto e = c.needAttr(AttrKey::rng_algorithm, I(1))) return e;
+  if (auto e = c.needStaticResult(1, O(2))) return e;
   const Type& state = c.in(0);
   if (!isInteger(state.element)) return c.fail(I(2), "the state is " + c.text(state) + ", expected integers");
   if (!compatibleDims(state.dims, c.out(0).dims))

@@ -280,13 +280,12 @@ llvm::Error ruleMap(OpCheck& c) {
   if (auto e = c.needTensors(1)) return e;
   for (size_t i = 1; i < c.numIn(); ++i)
     if (auto e = c.needSameDims(0, i, C(1))) return e;
-  if (c.has(AttrKey::dimensions)) {
-    if (auto e = c.needLength(AttrKey::dimensions, c.in(0).dims.size(), C(3))) return e;
-    for (auto [i, dim] : llvm::enumerate(c.ints(AttrKey::dimensions)))
-      if (dim != static_cast<int64_t>(i))
-        return c.fail(C(3), "dimensions " + listText(c.ints(AttrKey::dimensions)) + " are not those of " +
-                                c.text(c.in(0)) + " in order");
-  }
+  if (auto e = c.needAttr(AttrKey::dimensions, I(2))) return e;
+  if (auto e = c.needLength(AttrKey::dimensions, c.in(0).dims.size(), C(3))) return e;
+  for (auto [i, dim] : llvm::enumerate(c.ints(AttrKey::dimensions)))
+    if (dim != static_cast<int64_t>(i))
+      return c.fail(C(3), "dimensions " + listText(c.ints(AttrKey::dimensions)) + " are not those of " +
+                              c.text(c.in(0)) + " in order");
   const Region& region = c.region(0);
   if (region.args.size() != c.numIn())
     return c.fail(C(4), "region takes " + llvm::Twine(region.args.size()) + " arguments, expected " +

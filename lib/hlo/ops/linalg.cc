@@ -27,6 +27,9 @@ llvm::Error ruleCholesky(OpCheck& c) {
 llvm::Error ruleTriangularSolve(OpCheck& c) {
   c.resultsBy(C(4), C(4));
   if (auto e = c.needTensors()) return e;
+  constexpr AttrKey kFlags[] = {AttrKey::left_side, AttrKey::lower, AttrKey::unit_diagonal, AttrKey::transpose_a};
+  for (size_t i = 0; i < 4; ++i)
+    if (auto e = c.needAttr(kFlags[i], I(3 + i))) return e;
   if (auto e = needMatrices(c, C(2), C(3))) return e;
   const Type& a = c.in(0);
   const Type& b = c.in(1);

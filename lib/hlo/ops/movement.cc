@@ -54,6 +54,7 @@ llvm::Error needSameNumber(OpCheck& c) {
 llvm::Error ruleReshape(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
+  if (auto e = c.needStaticResult(0, O(1))) return e;
   if (auto e = needSameNumber(c)) return e;
   c.yieldGiven();
   return llvm::Error::success();
@@ -153,6 +154,7 @@ llvm::Error ruleConcatenate(OpCheck& c) {
 llvm::Error ruleReverse(OpCheck& c) {
   c.resultsBy(C(1), C(1));
   if (auto e = c.needTensors()) return e;
+  if (auto e = c.needAttr(AttrKey::dimensions, I(2))) return e;
   if (auto e = c.needDims(AttrKey::dimensions, c.in(0).rank(), C(3), C(2))) return e;
   c.yield(c.in(0));
   return llvm::Error::success();

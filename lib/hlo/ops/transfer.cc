@@ -24,14 +24,16 @@ llvm::Error needPayloadAndToken(OpCheck& c, size_t first) {
     if (c.m.type(types[i]).kind != TypeKind::kTensor)
       return c.fail(C(first + 1),
                     "result " + llvm::Twine(i) + " is " + typeText(c.m, types[i]) + ", expected a tensor");
+  for (size_t i = 0; !tuple && i + 1 < types.size(); ++i)
+    if (auto e = c.needStaticResult(i, O(1))) return e;
   if (c.m.type(types.back()).kind == TypeKind::kToken) return llvm::Error::success();
   return c.fail(C(first + 2), "the last result is " + typeText(c.m, types.back()) + ", expected a token");
 }
 
 // Channel types are 1 between devices, 2 device to host, 3 host to device.
 llvm::Error needChannelType(OpCheck& c, int64_t to_or_from_host) {
+  if (!c.has(AttrKey::channel_type)) return llvm::Error::success();
   const int64_t type = c.num(AttrKey::channel_type);
-  if (type == 0 || !c.has(AttrKey::is_host_transfer)) return llvm::Error::success();
   const bool host = c.num(AttrKey::is_host_transfer) != 0;
   if (type == (host ? to_or_from_host : 1)) return llvm::Error::success();
   constexpr const char* kNames[] = {"", "DEVICE_TO_DEVICE", "DEVICE_TO_HOST", "HOST_TO_DEVICE"};
@@ -51,6 +53,7 @@ llvm::Error ruleInfeed(OpCheck& c) {
 
 llvm::Error ruleRecv(OpCheck& c) {
   if (auto e = c.needToken(0, I(1))) return e;
+  if (auto e = c.needAttr(AttrKey::channel_id, I(2))) return e;
   if (auto e = needChannelType(c, 3)) return e;
   if (auto e = needPayloadAndToken(c, 2)) return e;
   c.yieldGiven();
@@ -66,6 +69,7 @@ llvm::Error ruleOutfeed(OpCheck& c) {
 llvm::Error ruleSend(OpCheck& c) {
   c.resultsBy(O(1), O(1));
   if (auto e = c.needToken(c.numIn() - 1, I(2))) return e;
+  if (auto e = c.needAttr(AttrKey::channel_id, I(3))) return e;
   if (auto e = needChannelType(c, 2)) return e;
   return ruleToken(c);
 }
