@@ -21,6 +21,9 @@ namespace {
 constexpr double kPerMemoryByte = 1.0 / 16;
 constexpr double kPerFlop = 1.0 / 4;
 
+/// Sharding it makes the operation itself send.
+bool exchanges(const sharding::Factor& f) { return f.kind == FactorKind::kNeighbour || f.shifted; }
+
 }  // namespace
 
 struct Chooser::Problem {
@@ -53,7 +56,7 @@ void Chooser::normalise(const Problem& p, FactorAxes& axes) {
     if (axes[f].empty()) continue;
     bool bad = factor.kind == FactorKind::kReplicate || sharding::overlaps(axes[f], used) ||
                (factor.even && factor.size % sharding::product(axes[f]) != 0) ||
-               (factor.kind == FactorKind::kNeighbour &&
+               (exchanges(factor) &&
                 !neighbourSupported(m_, p.op, p.rule, static_cast<int>(f), sharding::product(axes[f])));
     if (bad) axes[f].clear();
     used.append(axes[f].begin(), axes[f].end());
@@ -133,7 +136,7 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   }
   total += memory * kPerMemoryByte;
   for (size_t f = 0; f < axes.size(); ++f) {
-    if (p.rule.factors[f].kind == FactorKind::kNeighbour && !axes[f].empty()) {
+    if (exchanges(p.rule.factors[f]) && !axes[f].empty()) {
       total += neighbourBytes(m_, p.op, p.rule, static_cast<int>(f), axes);
     }
   }
@@ -141,14 +144,18 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   return total;
 }
 
-/// Multiplications and additions of a contraction on a device; the window of a convolution is no factor.
+/// Multiplications and additions of a contraction on a device.
 double Chooser::flops(const Problem& p, const FactorAxes& axes) const {
   double n = 2;
+  if (m_.op(p.op).opcode == Opcode::convolution) {
+    const TensorView &kernel = p.operands[1], &out = p.results[0];
+    const Layout in = layoutFor(p.rule, *kernel.map, axes);
+    const int64_t features = m_.getInt(p.op, hlo::AttrKey::kernel_output_feature_dimension);
+    n *= elements(out.sizes, layoutFor(p.rule, *out.map, axes)) * elements(kernel.sizes, in);
+    return n / static_cast<double>(std::max<int64_t>(1, sharding::shardSize(kernel.sizes[features], sharding::product(in.dims[features]))));
+  }
   for (size_t f = 0; f < axes.size(); ++f)
     n *= static_cast<double>(sharding::shardSize(p.rule.factors[f].size, sharding::product(axes[f])));
-  if (m_.op(p.op).opcode != Opcode::convolution) return n;
-  const hlo::Dims& kernel = m_.typeOf(m_.op(p.op).operands[1]).dims;
-  for (int64_t d : m_.getInts(p.op, hlo::AttrKey::kernel_spatial_dimensions)) n *= static_cast<double>(kernel[d]);
   return n;
 }
 
@@ -166,7 +173,7 @@ double Chooser::wireBytes(const Problem& p, const FactorAxes& axes) {
     if (!t.free) move(t, made, t.layout);
   }
   for (size_t f = 0; f < axes.size(); ++f) {
-    if (p.rule.factors[f].kind == FactorKind::kNeighbour && !axes[f].empty())
+    if (exchanges(p.rule.factors[f]) && !axes[f].empty())
       total += neighbourBytes(m_, p.op, p.rule, static_cast<int>(f), axes);
   }
   return total;

@@ -230,17 +230,18 @@ llvm::Error Localiser::convolutionOp(OpId id) {
   ValueId x = m_.op(id).operands[0], k = m_.op(id).operands[1], y = m_.op(id).results[0];
   int64_t xf = get(AttrKey::input_feature_dimension), ki = get(AttrKey::kernel_input_feature_dimension);
   ValueId lhs = maskContracting(x, {xf}), rhs = maskContracting(k, {ki});
-  Layout lx = layout(x);
+  Layout lx = layout(x), lk = layout(k);
   const llvm::SmallVector<int64_t, 4> spatial(m_.getInts(id, AttrKey::input_spatial_dimensions)),
-      out_dims(m_.getInts(id, AttrKey::output_spatial_dimensions));
+      out_dims(m_.getInts(id, AttrKey::output_spatial_dimensions)), taps(m_.getInts(id, AttrKey::kernel_spatial_dimensions));
   llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
   if (padding.empty()) padding.assign(2 * spatial.size(), 0);
   llvm::SmallVector<int64_t, 4> base(m_.getInts(id, AttrKey::lhs_dilation));
   for (size_t s = 0; s < spatial.size(); ++s) {
     int64_t d = spatial[s];
     if (lx.dims[d].empty()) continue;
-    Window w = windowsOf(m_, id, d, out_dims[s], {globalType(x).dims[d]}, globalType(y).dims[out_dims[s]],
-                         sharding::product(lx.dims[d]))[0];
+    const int64_t size = globalType(x).dims[d], shards = sharding::product(lx.dims[d]);
+    Window w = lk.dims[taps[s]].empty() ? windowsOf(m_, id, d, out_dims[s], {size}, globalType(y).dims[out_dims[s]], shards)[0]
+                                        : tapsWindow(m_, id, d, size, globalType(k).dims[taps[s]], shards);
     lhs = fetch(lhs, d, w, lx.dims[d], zeroOf(b_, lhs));
     padding[2 * s] = padding[2 * s + 1] = 0;
     if (s < base.size()) base[s] = 1;

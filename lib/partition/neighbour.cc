@@ -197,6 +197,15 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64
   }
 }
 
+Window tapsWindow(const hlo::Module& m, hlo::OpId id, int64_t dim, int64_t size, int64_t taps, int64_t shards) {
+  auto ints = [&](AttrKey key) { return m.getInts(id, key); };
+  const size_t s = indexOf(ints(AttrKey::input_spatial_dimensions), dim);
+  const int64_t out = m.typeOf(m.op(id).results[0]).dims[ints(AttrKey::output_spatial_dimensions)[s]];
+  const int64_t own = sharding::shardSize(taps, shards), dilation = at(ints(AttrKey::rhs_dilation), s, 1);
+  return {size, shards, -at(ints(AttrKey::padding), 2 * s, 0), own * dilation,
+          (own - 1) * dilation + (out - 1) * at(ints(AttrKey::window_strides), s, 1) + 1, at(ints(AttrKey::lhs_dilation), s, 1)};
+}
+
 namespace {
 
 int dimOfFactor(const sharding::TensorFactors& map, int factor) {
@@ -209,6 +218,8 @@ int dimOfFactor(const sharding::TensorFactors& map, int factor) {
 llvm::SmallVector<Window, 2> windowsOfFactor(const hlo::Module& m, hlo::OpId id, const sharding::OpRule& rule,
                                              int factor, int64_t shards) {
   int dim = dimOfFactor(rule.operands[0], factor), result = dimOfFactor(rule.results[0], factor);
+  if (dim >= 0 && rule.factors[factor].shifted)
+    return {tapsWindow(m, id, dim, m.typeOf(m.op(id).operands[0]).dims[dim], rule.factors[factor].size, shards)};
   if (dim < 0 || result < 0) return {};
   llvm::SmallVector<int64_t, 4> sizes;
   for (size_t i = 0; i < m.op(id).operands.size(); ++i) {

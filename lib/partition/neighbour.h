@@ -56,6 +56,10 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId op, int64
                                        int64_t result_dim, llvm::ArrayRef<int64_t> operand_sizes,
                                        int64_t result_size, int64_t shards);
 
+/// What a device needs of a convolution's input of `size` along `dim` for its own part of the window of `taps`, for all of
+/// the result.
+Window tapsWindow(const hlo::Module& m, hlo::OpId convolution, int64_t dim, int64_t size, int64_t taps, int64_t shards);
+
 /// maximum or minimum where the select region of select_and_scatter keeps the larger or the smaller element.
 std::optional<hlo::Opcode> preferredOf(const hlo::Module& m, hlo::RegionId select);
 

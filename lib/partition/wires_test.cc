@@ -80,6 +80,21 @@ TEST(Wires, APartOfAnAxisTakesThePlaceOfASmallerOne) {
 )").bytes, 128 + 128);
 }
 
+// The gradient of a kernel contracts over rows: each device sums over its own ones, with the borders of the other operand.
+TEST(Wires, KernelGradientsSumOverOwnRows) {
+  std::string s = sharded("{}, {\"x\"}, {}");
+  for (auto [size, window] : {std::pair(16, "pad = [[1, 1]]"), std::pair(8, "pad = [[0, 1]], rhs_dilate = [2]")}) {
+    std::string cotangent = "tensor<2x" + std::to_string(size) + "x3xi32>";
+    Sent sent = run("\"x\"=4", "%arg0: tensor<2x16x2xi32> " + s + ", %arg1: " + cotangent + " " + s, "tensor<3x2x3xi32>", R"(
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f], window = {)" + std::string(window) +
+                    R"(} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x16x2xi32>, )" + cotangent + R"() -> tensor<3x2x3xi32>
+    return %0 : tensor<3x2x3xi32>
+)");
+    EXPECT_EQ(count(sent.program, hlo::Opcode::all_gather), 0u) << window;
+    EXPECT_LE(sent.bytes, 2 * 72 * 3 / 4 + 2 * 16 * 3 / 4) << window;
+  }
+}
+
 // Rows of a cache written and read at a place of their own each; the sizes leave padding in the last shard, windows stick
 // out of shards and (scatter) of the array.
 std::string windowIndices(const std::string& type) {

@@ -98,7 +98,15 @@ RuleFn findRule(Opcode opcode) {
 }  // namespace
 
 int numVariants(Opcode opcode) {
-  return opcode == Opcode::slice || opcode == Opcode::dynamic_update_slice || opcode == Opcode::sort ? 2 : 1;
+  switch (opcode) {
+    case Opcode::slice:
+    case Opcode::dynamic_update_slice:
+    case Opcode::sort:
+    case Opcode::convolution:
+      return 2;
+    default:
+      return 1;
+  }
 }
 
 bool hasRule(Opcode opcode) { return findRule(opcode) != nullptr; }

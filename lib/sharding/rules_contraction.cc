@@ -91,7 +91,16 @@ void convolutionRule(const RuleInput& in, OpRule& rule) {
   auto ks = m.getInts(in.id, AttrKey::kernel_spatial_dimensions);
   auto strides = m.getInts(in.id, AttrKey::window_strides), pads = m.getInts(in.id, AttrKey::padding);
   auto ld = m.getInts(in.id, AttrKey::lhs_dilation);
+  auto reversal = m.getInts(in.id, AttrKey::window_reversal);
   for (size_t s = 0; s < is.size(); ++s) {
+    if (in.variant == 1) {
+      if (at(reversal, s, 0) != 0 || k.dims[ks[s]] <= 1 || x.dims[is[s]] <= 1) continue;
+      int f = rule.addFactor(k.dims[ks[s]], FactorKind::kReduction, true);
+      rule.factors[f].shifted = true;
+      lhs[is[s]].push_back(f);
+      rhs[ks[s]].push_back(f);
+      continue;
+    }
     bool plain = k.dims[ks[s]] == 1 && at(strides, s, 1) == 1 && at(ld, s, 1) == 1 &&
                  at(pads, 2 * s, 0) == 0 && at(pads, 2 * s + 1, 0) == 0;
     if (x.dims[is[s]] <= 1 || in.result(0).dims[os[s]] <= 1) continue;

@@ -22,6 +22,7 @@ struct Factor {
   int64_t size = 1;
   FactorKind kind = FactorKind::kPass;
   bool even = false;  // only shard counts that divide `size` (reshapes)
+  bool shifted = false;  // a reduction for which the first operand comes in windows from other devices as well
 };
 
 /// Factors of one tensor dimension, major to minor; empty: the dimension stays whole.
@@ -40,7 +41,8 @@ struct OpRule {
 /// operations, calls and terminators have no rule here: their values are tied by edges
 /// (partition/propagate.cc). Some operations can be divided in a second way, variant 1: a slice of a sharded
 /// dimension may come from whoever has it (operand dimension is a reduction) instead of being sharded itself; an
-/// update at a constant place may be sharded like what it updates; sorted shards may be merged.
+/// update at a constant place may be sharded like what it updates; sorted shards may be merged; a convolution by a kernel as
+/// large as its input (the gradient of a kernel) may be summed over parts of the window.
 OpRule ruleFor(const hlo::Module& module, hlo::OpId op, int variant = 0);
 int numVariants(hlo::Opcode opcode);
 /// False for operations whose rule has no factors for want of one: their operands and results stay whole.
