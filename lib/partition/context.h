@@ -83,6 +83,8 @@ llvm::Error inlineAll(hlo::Module& m, Context& ctx);
 llvm::Error propagateShardings(hlo::Module& m, Context& ctx);
 /// Makes every operation agree with its operands and results by sdy.reshard; manual regions stay.
 llvm::Error insertReshards(hlo::Module& m, Context& ctx);
+/// Concatenations of slices of sharded values become shifted copies laid over each other; part of insertReshards.
+void joinSlices(hlo::Module& m);
 /// Reshards of reshards become one where that is cheaper; part of insertReshards.
 void foldReshardChains(hlo::Module& m, Context& ctx);
 /// Per-device types, collectives for reshards, borders exchanged, padding masked. The module becomes stage

@@ -11,6 +11,13 @@ namespace tpu::partition {
 using hlo::AttrKey;
 using hlo::Opcode;
 
+namespace {
+
+// Of what borders send: blocks that send more than this are not worth their tables.
+constexpr double kWorthBlocks = 0.75;
+
+}  // namespace
+
 int64_t Window::first(int64_t p) const {
   int64_t at = start + p * step;
   return at >= 0 ? at / dilation : -((-at + dilation - 1) / dilation);
@@ -65,7 +72,8 @@ std::optional<Blocks> blocksOf(const Window& w) {
   if (w.dilation != 1 || w.shards < 2) return std::nullopt;
   const Halo h = haloOf(w);
   // Borders of the next neighbours, or wider ones that every window reaches over.
-  if (w.step == c && ((h.left <= c && h.right <= c) || h.left + c + h.right <= w.count())) return std::nullopt;
+  if (w.step == c && h.left + c + h.right <= w.count()) return std::nullopt;
+  const bool near = w.step == c && h.left <= c && h.right <= c;
   Blocks out;
   for (int64_t p = 0; p < w.shards; ++p) {
     const int64_t start = w.first(p), lo = std::clamp<int64_t>(start, 0, w.size), hi = std::clamp<int64_t>(start + w.count(), 0, w.size);
@@ -91,6 +99,7 @@ std::optional<Blocks> blocksOf(const Window& w) {
       at = end;
     }
   }
+  if (near && out.sent > kWorthBlocks * h.sent) return std::nullopt;
   return out;
 }
 

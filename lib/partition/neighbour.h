@@ -35,8 +35,8 @@ struct Halo {
 };
 Halo haloOf(const Window& w);
 
-/// A window that moves at another pace than the shards (the half of a dimension, a concatenation), or reaches far to one
-/// side, is put together from blocks instead: in each round some devices send a block of one length to one device each.
+/// A window that moves at another pace than the shards (the half of a dimension, a concatenation), reaches far to one side, or
+/// lies beyond the array for most devices, is put together from blocks instead: in each round some devices send a block of one length to one device each.
 struct BlockRound {
   int64_t length = 0;
   std::vector<int64_t> pairs;                 // source, target, source, target ...

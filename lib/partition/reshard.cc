@@ -40,6 +40,7 @@ class Resharder {
       ctx_.propagated->free = findFreeValues(m_);
     }
     free_ = ctx_.propagated->free;
+    joinSlices(m_);
     lists_.resize(m_.numRegions(), nullptr);
     indexOrigins();
     countUses();

@@ -63,6 +63,22 @@ TEST(Wires, APaddedValueOfOddSizeStaysSharded) {
   EXPECT_EQ(count(sent.program, hlo::Opcode::all_gather), 0u);
 }
 
+TEST(Wires, ARollSendsWhatCrossesBorders) {
+  for (auto [shards, size, by] : {std::tuple(4, 16, 1), std::tuple(4, 16, 8), std::tuple(2, 16, 3), std::tuple(4, 13, 4)}) {
+    std::string all = "tensor<" + std::to_string(size) + "xi32>", s = sharded("{\"x\"}");
+    auto n = [](int64_t i) { return std::to_string(i); };
+    auto piece = [&](int64_t from, int64_t to) { return " = stablehlo.slice %0 [" + n(from) + ":" + n(to) + "] : (" + all + ") -> tensor<" + n(to - from) + "xi32>\n"; };
+    Sent sent = run("\"x\"=" + n(shards), "%arg0: " + all, all,
+                    "    %0 = sdy.sharding_constraint %arg0 <@mesh, [{\"x\"}]> : " + all + "\n    %1" + piece(size - by, size) + "    %2" +
+                        piece(0, size - by) + "    %3 = stablehlo.concatenate %1, %2, dim = 0 : (tensor<" + n(by) + "xi32>, tensor<" + n(size - by) +
+                        "xi32>) -> " + all + "\n    %4 = sdy.sharding_constraint %3 <@mesh, [{\"x\"}]> : " + all + "\n    %5 = stablehlo.negate %4 : " +
+                        all + "\n    %6 = sdy.sharding_constraint %5 <@mesh, [{\"x\"}]> : " + all + "\n    return %6 : " + all + "\n");
+    // The result is wanted whole at the end; all else is one border.
+    const int64_t shard = (size + shards - 1) / shards;
+    EXPECT_LE(sent.bytes, 4 * (by + shard * (shards - 1))) << shards << ' ' << by;
+  }
+}
+
 TEST(Wires, ASpreadOperandSendsWhatItsWindowsTouch) {
   // The window begins between two elements: only the left neighbour has one that is needed.
   EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<1x16x1xf32> " + sharded("{}, {\"x\"}, {}") + ", %arg1: tensor<3x1x1xf32>",
