@@ -138,6 +138,8 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   for (size_t f = 0; f < axes.size(); ++f) {
     if (exchanges(p.rule.factors[f]) && !axes[f].empty()) {
       total += neighbourBytes(m_, p.op, p.rule, static_cast<int>(f), axes);
+      if (m_.op(p.op).opcode == Opcode::sort)
+        total += kPerCollective * static_cast<double>(sortRounds(sharding::product(axes[f])).size() * p.operands.size());
     }
   }
   if (p.heavy) total += flops(p, axes) * kPerFlop;

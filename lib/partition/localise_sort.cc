@@ -1,7 +1,8 @@
 // Sorting along a sharded dimension without a full copy anywhere: every device sorts its shard, then pairs of
 // devices merge theirs in the rounds of a sorting network, and at no time does a device hold more than two shards.
-// Ties are broken by the position in the whole array, so that the result is the one of a stable sort.
+// Ties are broken by the position in the whole array where it matters, so that the result is the one of a stable sort.
 #include "localise.h"
+#include "sort_order.h"
 #include "tpu/hlo/analysis.h"
 
 namespace tpu::partition {
@@ -15,12 +16,12 @@ using sharding::Axes;
 
 namespace {
 
-/// A sort of `operands` (the last one is the position in the whole array of `size` elements) by the comparator
-/// `user`, where elements beyond the array come last and ties are broken by position.
+/// A sort of `operands` by the comparator `user`. Where the last one is the position in the whole array of `size` elements,
+/// those beyond the array come last and ties are broken by position; otherwise floats that tie are ordered by their bits.
 class MergeSort {
  public:
-  MergeSort(hlo::Builder& b, RegionId user, int64_t dim, int64_t size, bool padded)
-      : b_(b), user_(user), dim_(dim), size_(size), padded_(padded) {}
+  MergeSort(hlo::Builder& b, RegionId user, int64_t dim, int64_t size, bool padded, bool positions)
+      : b_(b), user_(user), dim_(dim), size_(size), padded_(padded), positions_(positions) {}
 
   llvm::SmallVector<ValueId, 4> sort(llvm::ArrayRef<ValueId> operands) {
     hlo::Module& m = b_.m;
@@ -28,7 +29,7 @@ class MergeSort {
     for (ValueId v : operands) types.push_back(m.value(v).type);
     OpId op = b_.create(Opcode::sort, operands, types);
     m.setInt(op, AttrKey::dimension, dim_);
-    m.setBool(op, AttrKey::is_stable, false);
+    m.setBool(op, AttrKey::is_stable, !positions_);
     RegionId body = b_.addRegion(op);
     llvm::SmallVector<ValueId, 8> args;
     for (ValueId v : operands) {
@@ -39,12 +40,16 @@ class MergeSort {
     hlo::Builder inner(m, body, b_.loc);
     inner.into(body, &list);
     ValueId a = args[args.size() - 2], b = args.back();
-    ValueId less = call(body, list, args, false), more = call(body, list, args, true);
-    ValueId tie = inner.binary(Opcode::and_, inner.unary(Opcode::not_, more),
-                               inner.compare(hlo::Comparison::kLt, a, b));
-    ValueId out = inner.binary(Opcode::or_, less, tie);
+    ValueId out = call(body, list, args, false);
+    const ElementType last = m.typeOf(a).element;
+    if (positions_ || isFloat(last)) {
+      ValueId more = call(body, list, args, true), before = inner.compare(hlo::Comparison::kLt, a, b);
+      if (!positions_)
+        m.setInt(m.value(before).def, AttrKey::compare_type, static_cast<int64_t>(hlo::CompareType::kTotalOrder));
+      out = inner.binary(Opcode::or_, out, inner.binary(Opcode::and_, inner.unary(Opcode::not_, more), before));
+    }
     if (padded_) {
-      ValueId end = inner.scalarInt(ElementType::kS32, size_);
+      ValueId end = inner.scalarInt(last, size_);
       ValueId a_in = inner.compare(hlo::Comparison::kLt, a, end), b_in = inner.compare(hlo::Comparison::kLt, b, end);
       out = inner.select(inner.binary(Opcode::and_, a_in, b_in), out, inner.compare(hlo::Comparison::kLt, a, b));
     }
@@ -68,7 +73,7 @@ class MergeSort {
   hlo::Builder& b_;
   RegionId user_;
   int64_t dim_, size_;
-  bool padded_;
+  bool padded_, positions_;
 };
 
 }  // namespace
@@ -84,9 +89,12 @@ llvm::Error Localiser::sortOp(OpId id) {
   for (ValueId v : m_.op(id).operands) values.push_back(current(v));
   const hlo::Dims dims = m_.typeOf(values[0]).dims;
   int64_t c = dims[dim];
-  ValueId place = b_.iota(m_.tensorType(ElementType::kS32, dims), dim);
-  values.push_back(b_.add(place, b_.broadcastScalar(affine(axes, c, 0), dims)));
-  MergeSort sorter(b_, m_.op(id).regions[0], dim, n, c * k != n);
+  const auto position = positionType(m_, id, n, k);
+  if (position) {
+    ValueId place = b_.iota(m_.tensorType(ElementType::kS32, dims), dim);
+    values.push_back(b_.convert(b_.add(place, b_.broadcastScalar(affine(axes, c, 0), dims)), *position));
+  }
+  MergeSort sorter(b_, m_.op(id).regions[0], dim, n, c * k != n, position.has_value());
   values = sorter.sort(values);
   for (const auto& round : sortRounds(k)) {
     std::vector<int64_t> pairs, roles(k, 0);  // 1: keeps the smaller half, 2: the larger one
@@ -110,7 +118,7 @@ llvm::Error Localiser::sortOp(OpId id) {
       values[i] = b_.select(idle, values[i], half);
     }
   }
-  for (size_t i = 0; i + 1 < values.size(); ++i) finish(id, i, values[i]);
+  for (size_t i = 0; i < m_.op(id).results.size(); ++i) finish(id, i, values[i]);
   return llvm::Error::success();
 }
 

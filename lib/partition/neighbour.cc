@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sort_order.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/sharding/reducer.h"
 
@@ -289,13 +290,16 @@ double neighbourBytes(const hlo::Module& m, hlo::OpId id, const sharding::OpRule
   };
   int first_dim = dimOfFactor(rule.operands[0], factor);
   if (m.op(id).opcode == Opcode::sort) {
-    int64_t shard = sharding::shardSize(m.typeOf(m.op(id).operands[0]).dims[first_dim], shards), sent = 0;
+    const int64_t size = m.typeOf(m.op(id).operands[0]).dims[first_dim], shard = sharding::shardSize(size, shards);
+    int64_t sent = 0;
     for (const auto& round : sortRounds(shards)) sent += 2 * static_cast<int64_t>(round.size()) * shard;
     for (size_t i = 0; i < m.op(id).operands.size(); ++i)
       total += sliceBytes(i, first_dim) * static_cast<double>(sent) / static_cast<double>(shards);
-    // The index that breaks ties travels along.
-    double ties = sliceBytes(0, first_dim) * 32 / elementBits(m.typeOf(m.op(id).operands[0]).element);
-    return total + ties * static_cast<double>(sent) / static_cast<double>(shards);
+    if (const auto position = positionType(m, id, size, shards)) {
+      double ties = sliceBytes(0, first_dim) * elementBits(*position) / elementBits(m.typeOf(m.op(id).operands[0]).element);
+      total += ties * static_cast<double>(sent) / static_cast<double>(shards);
+    }
+    return total;
   }
   if (first_dim >= 0 && cumulativeDirection(m, id, first_dim, m.typeOf(m.op(id).operands[0]).dims[first_dim]) != 0)
     return sliceBytes(0, first_dim) * static_cast<double>(shards - 1);

@@ -79,7 +79,6 @@ struct State {
   }
 };
 
-constexpr double kPerCollective = 128;  // bytes that one more collective is worth
 constexpr double kPerSlice = 1;
 
 class Search {

@@ -32,6 +32,8 @@ struct Move {
   int64_t wire_bytes = 0;  // sent per device, mean
 };
 
+constexpr double kPerCollective = 128;  // bytes that one more collective is worth
+
 struct Plan {
   std::vector<Move> moves;
   int64_t wire_bytes = 0;

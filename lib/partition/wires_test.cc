@@ -47,6 +47,23 @@ TEST(Wires, AResultThatNobodyReadsIsNotMoved) {
 )").bytes, 2 * 96);
 }
 
+TEST(Wires, ALongSortMergesShards) {
+  for (auto [size, type, kind] : {std::tuple(1024, "i32", ", SIGNED"), std::tuple(1024, "f32", ", TOTALORDER"), std::tuple(1021, "f32", ", FLOAT")}) {
+    std::string all = "tensor<" + std::to_string(size) + "x" + type + ">", one = std::string("tensor<") + type + ">";
+    Sent sent = run("\"x\"=8", "%arg0: " + all, all, "    %0 = sdy.sharding_constraint %arg0 <@mesh, [{\"x\"}]> : " + all + R"(
+    %1 = "stablehlo.sort"(%0) <{dimension = 0 : i64, is_stable = true}> ({
+    ^bb0(%a: )" + one + ", %b: " + one + R"():
+      %c = stablehlo.compare GT, %a, %b)" + kind + " : (" + one + ", " + one + R"() -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }) : ()" + all + ") -> " + all + "\n    %2 = sdy.sharding_constraint %1 <@mesh, [{\"x\"}]> : " + all + R"(
+    %3 = stablehlo.slice %2 [0:1] : ()" + all + ") -> tensor<1x" + type + ">\n    %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<1x" + type + ">) -> " +
+                        all + "\n    return %4 : " + all + "\n");
+    EXPECT_EQ(count(sent.program, hlo::Opcode::all_gather), 0u) << kind;
+    // Nineteen pairs of shards, both ways; positions of two bytes where the last shard is not full.
+    EXPECT_LE(sent.bytes, 19 * 2 * 128 * (size == 1024 ? 4 : 6) / 8 + 16) << kind;
+  }
+}
+
 TEST(Wires, APaddedValueOfOddSizeStaysSharded) {
   std::string s = sharded("{\"x\"}");
   Sent sent = run("\"x\"=4", "%arg0: tensor<64xi32> " + s, "tensor<64xi32> " + s, R"(
