@@ -48,9 +48,11 @@ TEST(Wires, AResultThatNobodyReadsIsNotMoved) {
 }
 
 TEST(Wires, ALongSortMergesShards) {
-  for (auto [size, type, kind] : {std::tuple(1024, "i32", ", SIGNED"), std::tuple(1024, "f32", ", TOTALORDER"), std::tuple(1021, "f32", ", FLOAT")}) {
+  // Pairs of shards, both ways; positions of two bytes where the last shard is not full.
+  for (auto [shards, size, type, kind, sent_per_device] : {std::tuple(8, 1024, "i32", ", SIGNED", 19 * 2 * 128 * 4 / 8), std::tuple(8, 1024, "f32", ", TOTALORDER", 19 * 2 * 128 * 4 / 8),
+                                                          std::tuple(16, 8188, "f32", ", FLOAT", 63 * 2 * 512 * 6 / 16)}) {
     std::string all = "tensor<" + std::to_string(size) + "x" + type + ">", one = std::string("tensor<") + type + ">";
-    Sent sent = run("\"x\"=8", "%arg0: " + all, all, "    %0 = sdy.sharding_constraint %arg0 <@mesh, [{\"x\"}]> : " + all + R"(
+    Sent sent = run("\"x\"=" + std::to_string(shards), "%arg0: " + all, all, "    %0 = sdy.sharding_constraint %arg0 <@mesh, [{\"x\"}]> : " + all + R"(
     %1 = "stablehlo.sort"(%0) <{dimension = 0 : i64, is_stable = true}> ({
     ^bb0(%a: )" + one + ", %b: " + one + R"():
       %c = stablehlo.compare GT, %a, %b)" + kind + " : (" + one + ", " + one + R"() -> tensor<i1>
@@ -59,8 +61,7 @@ TEST(Wires, ALongSortMergesShards) {
     %3 = stablehlo.slice %2 [0:1] : ()" + all + ") -> tensor<1x" + type + ">\n    %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<1x" + type + ">) -> " +
                         all + "\n    return %4 : " + all + "\n");
     EXPECT_EQ(count(sent.program, hlo::Opcode::all_gather), 0u) << kind;
-    // Nineteen pairs of shards, both ways; positions of two bytes where the last shard is not full.
-    EXPECT_LE(sent.bytes, 19 * 2 * 128 * (size == 1024 ? 4 : 6) / 8 + 16) << kind;
+    EXPECT_LE(sent.bytes, sent_per_device + 16) << kind;
   }
 }
 
