@@ -1,5 +1,6 @@
 // Programs above the machine: run by the reference evaluator, without time.
 #include "program.h"
+#include "transfers.h"
 #include "tpu/eval/evaluate.h"
 #include "tpu/hlo/analysis.h"
 #include "tpu/frontend/frontend.h"
@@ -11,8 +12,8 @@ namespace {
 
 class Evaluated : public Program {
  public:
-  Evaluated(hlo::Module module, eval::Replacements replacements)
-      : module_(std::move(module)), replacements_(std::move(replacements)) {
+  Evaluated(hlo::Module module, eval::Replacements replacements, eval::HostTransfers transfers)
+      : module_(std::move(module)), replacements_(std::move(replacements)), transfers_(std::move(transfers)) {
     const hlo::Func& entry = module_.func(module_.entry);
     const size_t args = module_.region(entry.body).args.size();
     for (size_t i = 0; i < args; ++i)
@@ -28,9 +29,13 @@ class Evaluated : public Program {
   const hlo::Module* module() const override { return &module_; }
 
   llvm::Expected<std::vector<HostTensor>> run(std::vector<HostTensor> inputs, Tool& tool, Record record) override {
-    auto results = eval::evaluate(module_, std::move(inputs), &tool.diagnostics(),
-                                  {.print = &llvm::outs(), .replacements = &replacements_});
+    eval::HostTransfers transfers = transfers_;
+    auto results =
+        eval::evaluate(module_, std::move(inputs), &tool.diagnostics(),
+                       {.print = &llvm::outs(), .replacements = &replacements_, .transfers = &transfers});
     llvm::outs().flush();
+    if (results && record == Record::kAsAsked)
+      if (llvm::Error e = deliverTransfers(tool, transfers)) return e;
     if (results && tool.report() && record == Record::kAsAsked) writeReport(*tool.report());
     return results;
   }
@@ -76,6 +81,7 @@ class Evaluated : public Program {
 
   hlo::Module module_;
   eval::Replacements replacements_;
+  const eval::HostTransfers transfers_;  // before the run
   Signature signature_;
 };
 
@@ -113,7 +119,10 @@ llvm::Expected<std::unique_ptr<Program>> openEvaluated(Tool& tool, const Input& 
   hlo::flattenTuples(*module);
   auto replacements = readReplacements(tool, *module);
   if (!replacements) return replacements.takeError();
-  return std::make_unique<Evaluated>(std::move(*module), std::move(*replacements));
+  hlo::expandKnownCalls(*module, [&](llvm::StringRef target) { return replacements->count(target) != 0; });
+  auto transfers = gatherTransfers(tool, *module);
+  if (!transfers) return transfers.takeError();
+  return std::make_unique<Evaluated>(std::move(*module), std::move(*replacements), std::move(*transfers));
 }
 
 }  // namespace tpu::run

@@ -13,7 +13,7 @@ llvm::Error refuse(const Tool& tool, llvm::ArrayRef<llvm::StringLiteral> flags, 
 
 constexpr llvm::StringLiteral kOfTheProgram[] = {"trace", "timing-only"};
 constexpr llvm::StringLiteral kOfAnyEmulated[] = {"strict", "start-skew", "max-cycles"};
-constexpr llvm::StringLiteral kOfTheEvaluator[] = {"entry", "replace-call"};
+constexpr llvm::StringLiteral kOfTheEvaluator[] = {"entry", "infeed", "outfeed", "receive", "replace-call", "sent"};
 constexpr llvm::StringLiteral kOfComparisons[] = {"rtol", "atol", "ulp", "nan-equal"};
 constexpr llvm::StringLiteral kOfResults[] = {"output", "expect", "print", "compare-to"};
 

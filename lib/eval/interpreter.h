@@ -122,6 +122,11 @@ class Interpreter {
   Grid* grid_ = nullptr;
   int64_t devices_, replicas_;
   std::map<std::string, int64_t> rounds_;          // collectives met so far, by group and channel
+  /// What the host has for this device, the next of a queue; none where there is nothing left.
+  std::optional<LaneList> fromHost(const std::vector<HostTransfers::Values>& queue, std::map<int64_t, size_t>& taken,
+                                   const Team& team);
+  std::map<int64_t, size_t> infed_;                         // by device: how often it has read
+  std::map<int64_t, std::map<int64_t, size_t>> received_;  // by channel and device
   std::map<int64_t, std::vector<LaneList>> sent_;  // by channel, where all devices run together
   llvm::function_ref<void(hlo::OpId, const Lanes&)> observer_;
   int call_depth_ = 0;                        // nesting of calls

@@ -155,14 +155,33 @@ LanesOutcome Interpreter::meetCollective(hlo::OpId id, LaneList in, int64_t me) 
   return out;
 }
 
+std::optional<LaneList> Interpreter::fromHost(const std::vector<HostTransfers::Values>& queue,
+                                              std::map<int64_t, size_t>& taken, const Team& team) {
+  const size_t next = taken[team.devices.front()];
+  if (next >= queue.size()) return std::nullopt;
+  for (int64_t d : team.devices) ++taken[d];
+  LaneList out;
+  for (const HostTensor& value : queue[next]) out.emplace_back(std::make_shared<HostTensor>(value));
+  return out;
+}
+
 LanesOutcome Interpreter::runTransfer(hlo::OpId id, LaneList in, const Team& team) {
   const hlo::Op& op = module_.op(id);
   const int64_t me = team.devices.front(), channel = module_.getInt(id, AttrKey::channel_id);
   LaneList values(in.begin(), in.end() - 1);  // without the token
+  HostTransfers* const host = grid_ ? nullptr : host_.options.transfers;
+  const auto toHost = [&](std::vector<HostTransfers::Values>& queue) {
+    if (!team.has(0)) return;
+    queue.emplace_back();
+    for (const Lanes& value : values) queue.back().push_back(*value.at(0));
+  };
+  const bool with_host = host && module_.getBool(id, AttrKey::is_host_transfer);
   switch (op.opcode) {
     case Opcode::outfeed:
+      if (host) toHost(host->outfed);
       return LaneList{Lanes()};
     case Opcode::send:
+      if (with_host) toHost(host->sent[channel]);
       if (grid_) {
         grid_->send(channel, std::move(values));
       } else {
@@ -171,7 +190,12 @@ LanesOutcome Interpreter::runTransfer(hlo::OpId id, LaneList in, const Team& tea
       return LaneList{Lanes()};
     case Opcode::recv: {
       std::optional<LaneList> got;
-      if (grid_) {
+      if (with_host && host->receive.count(channel)) {
+        got = fromHost(host->receive[channel], received_[channel], team);
+        if (!got)
+          return fail(Code::kEvalBadOperand, locOf(id),
+                      "recv reads more from the host over channel " + llvm::Twine(channel) + " than there is");
+      } else if (grid_) {
         got = grid_->receive(channel, me);
       } else if (auto& queue = sent_[channel]; !queue.empty()) {
         got = std::move(queue.front());
@@ -184,6 +208,14 @@ LanesOutcome Interpreter::runTransfer(hlo::OpId id, LaneList in, const Team& tea
       return std::move(*got);
     }
     default: {  // infeed
+      if (host) {
+        auto fed = fromHost(host->infeed, infed_, team);
+        if (!fed)
+          return fail(Code::kEvalBadOperand, locOf(id),
+                      "infeed reads from an empty queue after " + llvm::Twine(host->infeed.size()) + " reads");
+        fed->push_back(Lanes());
+        return std::move(*fed);
+      }
       const std::string name = grid_ ? grid_->nextInfeed() : "";
       const hlo::FuncId func = name.empty() ? hlo::FuncId() : module_.findFunc(name);
       if (!func)

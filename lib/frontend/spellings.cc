@@ -16,6 +16,7 @@ using enum hlo::Opcode;
 constexpr Opcode kHloText[] = {
 #define TPU_HLO_TEXT_OP(name, op) op,
 #define TPU_HLO_TEXT_BUILT(name, function, ...) __VA_OPT__(__VA_ARGS__, )
+#define TPU_HLO_TEXT_UNREAD(name, why)
 #include "hlo_text/opcodes.def"
 };
 

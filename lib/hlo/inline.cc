@@ -153,6 +153,7 @@ llvm::SmallVector<ValueId, 4> copyBody(Module& m, RegionId from, RegionId to, st
 }
 
 llvm::Error inlineCalls(Module& module, bool composites) {
+  if (composites) expandKnownCalls(module);
   Inliner inliner(module, composites);
   if (module.entry) {
     if (auto e = inliner.run(module.entry)) return e;

@@ -62,11 +62,22 @@ using Replacements = std::map<std::string, hlo::Module, std::less<>>;
 /// The kernel's name of a Pallas call, else the target of a custom_call.
 std::string nameOfCall(const hlo::Module& module, hlo::OpId op);
 
+/// What a program exchanges with its host, one entry per operation that runs. Every device reads the same; of what devices
+/// give, that of device 0 is kept.
+struct HostTransfers {
+  using Values = std::vector<HostTensor>;
+  std::vector<Values> infeed;                      // what infeed reads, in order
+  std::map<int64_t, std::vector<Values>> receive;  // by channel: what recv of a host transfer reads, in order
+  std::vector<Values> outfed;
+  std::map<int64_t, std::vector<Values>> sent;  // by channel: what send of a host transfer gave
+};
+
 struct RunOptions {
   llvm::raw_ostream* print = nullptr;    // what interpreter.print writes; none: nothing is written
   std::vector<Probe>* probes = nullptr;  // takes the probes in the order in which they ran
   Observer* observer = nullptr;
   const Replacements* replacements = nullptr;
+  HostTransfers* transfers = nullptr;
   /// Products and sums of dots and convolutions round one by one, steps of a windowed reduction in its own
   /// type: the arithmetic of StableHLO's interpreter, which expected values inside programs were made for.
   bool stepwise = false;

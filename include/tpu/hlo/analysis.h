@@ -47,6 +47,10 @@ bool dropUnusedFunctions(Module& module);
 /// recursion. Composites are replaced by their decomposition where `composites` is set.
 llvm::Error inlineCalls(Module& module, bool composites = false);
 
+/// Replaces custom calls that operations can say (ApproxTopK, PartialReduce) by those, except the targets that `keep` names.
+/// inlineCalls() with `composites` does so first. True where any was replaced.
+bool expandKnownCalls(Module& module, llvm::function_ref<bool(llvm::StringRef target)> keep = nullptr);
+
 /// Gives the entry an argument and a result for every leaf of its tuples and replaces elements taken out of tuples that
 /// the program builds by what went in. Calls must be inlined. True where anything changed.
 bool flattenTuples(Module& module);

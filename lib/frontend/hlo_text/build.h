@@ -104,6 +104,13 @@ class Build {
   bool buildConditional(Frame& frame, const Instruction& i, Val* out);
   bool buildAllToAll(Frame& frame, const Instruction& i, Val* out);
   bool buildRng(Frame& frame, const Instruction& i, Val* out);
+  // build_transfers.cc
+  bool buildInfeed(Frame& frame, const Instruction& i, Val* out);
+  bool buildOutfeed(Frame& frame, const Instruction& i, Val* out);
+  bool buildSend(Frame& frame, const Instruction& i, Val* out);
+  bool buildRecv(Frame& frame, const Instruction& i, Val* out);
+  bool channel(const Instruction& i, OpId op, int64_t to_or_from_host);
+  Val resultsOf(OpId op, const Shape& shape);
 
   // build_ops.cc: operations that are more than a row of opcodes.def
   bool simple(Frame& frame, const Instruction& i, Opcode opcode, const Shape& shape, Val* out);
@@ -121,6 +128,8 @@ class Build {
   bool customCall(Frame& frame, const Instruction& i, Val* out);
   /// A request for a sharding; false where `target` is none or its text is not understood.
   bool request(const Instruction& i, llvm::StringRef target, ValueId in, Val* out);
+  /// Approximate top-k: a sort by its comparator, cut to the result; false, without an error, where it is not of that form.
+  bool partialReduce(const Instruction& i, llvm::ArrayRef<ValueId> in, llvm::ArrayRef<hlo::TypeId> types, Val* out);
   bool enterManual(Frame& frame, const Instruction& i, Val* out);
   bool leaveManual(Frame& frame, const Instruction& i, Val* out);
   /// The part of a "-start" operation's shape that its "-done" gives.

@@ -276,6 +276,11 @@ bool Build::attributes(const Instruction& i, OpId op) {
       precision();
       return setInts(i, op, "lhs_batch_dims", AttrKey::lhs_batching_dimensions) && setInts(i, op, "rhs_batch_dims", AttrKey::rhs_batching_dimensions) &&
              setInts(i, op, "lhs_contracting_dims", AttrKey::lhs_contracting_dimensions) && setInts(i, op, "rhs_contracting_dims", AttrKey::rhs_contracting_dimensions);
+    case Opcode::chlo_ragged_dot:
+      precision();
+      return setInts(i, op, "lhs_batch_dims", AttrKey::lhs_batching_dimensions) && setInts(i, op, "rhs_batch_dims", AttrKey::rhs_batching_dimensions) &&
+             setInts(i, op, "lhs_contracting_dims", AttrKey::lhs_contracting_dimensions) && setInts(i, op, "rhs_contracting_dims", AttrKey::rhs_contracting_dimensions) &&
+             setInts(i, op, "lhs_ragged_dims", AttrKey::lhs_ragged_dimensions) && setInts(i, op, "rhs_group_dims", AttrKey::rhs_group_dimensions);
     case Opcode::convolution:
       precision();
       for (const auto& [name, key] : {std::pair<StringRef, AttrKey>{"feature_group_count", AttrKey::feature_group_count}, {"batch_group_count", AttrKey::batch_group_count}}) {

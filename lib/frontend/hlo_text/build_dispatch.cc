@@ -15,10 +15,21 @@ std::optional<Opcode> rowOf(StringRef opcode) {
   static const llvm::StringMap<Opcode> rows = {
 #define TPU_HLO_TEXT_OP(name, op) {name, Opcode::op},
 #define TPU_HLO_TEXT_BUILT(name, function, ...)
+#define TPU_HLO_TEXT_UNREAD(name, why)
 #include "opcodes.def"
   };
   const auto found = rows.find(opcode);
   return found == rows.end() ? std::nullopt : std::optional(found->second);
+}
+
+StringRef whyUnread(StringRef opcode) {
+  static const llvm::StringMap<StringRef> rows = {
+#define TPU_HLO_TEXT_OP(name, op)
+#define TPU_HLO_TEXT_BUILT(name, function, ...)
+#define TPU_HLO_TEXT_UNREAD(name, why) {name, why},
+#include "opcodes.def"
+  };
+  return rows.lookup(opcode);
 }
 
 }  // namespace
@@ -27,6 +38,7 @@ Build::Builder Build::builderOf(StringRef opcode) {
   static const llvm::StringMap<Builder> rows = {
 #define TPU_HLO_TEXT_OP(name, op)
 #define TPU_HLO_TEXT_BUILT(name, function, ...) {name, &Build::function},
+#define TPU_HLO_TEXT_UNREAD(name, why)
 #include "opcodes.def"
   };
   return rows.lookup(opcode);
@@ -41,7 +53,9 @@ bool Build::build(Frame& frame, const Instruction& i, Val* out) {
     Val result;
     return simple(frame, i, *row, resultShape(i, base), &result) && started(frame, i, base, std::move(result), out);
   }
-  return fail(i, "operation '" + i.opcode + "' of HLO is not read", Code::kUnknownOp);
+  const StringRef why = whyUnread(i.opcode);
+  if (why.empty()) return fail(i, "unknown operation '" + i.opcode + "' of HLO", Code::kUnknownOp);
+  return fail(i, "operation '" + i.opcode + "' of HLO is not read: " + why, Code::kUnknownOp);
 }
 
 bool Build::someOperands(Frame& frame, const Instruction& i, size_t least, Vals* in) {

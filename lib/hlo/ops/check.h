@@ -176,6 +176,7 @@ llvm::Error ruleTorchIndexSelect(OpCheck&);
 llvm::Error ruleDotGeneral(OpCheck&);
 llvm::Error ruleDot(OpCheck&);
 llvm::Error ruleEinsum(OpCheck&);
+llvm::Error ruleRaggedDot(OpCheck&);
 // convolution.cc
 llvm::Error ruleConvolution(OpCheck&);
 // reduction.cc

@@ -117,8 +117,58 @@ llvm::Error ruleDot(OpCheck& c) {
   return llvm::Error::success();
 }
 
-// Forms whose meaning stands in a text or in ragged sizes: taken as stated, refused later where nobody can
-// run them.
+// lhs [b, m, k], rhs [g, b, k, n] and sizes [g] of groups along one dimension of lhs. Where that is a free one, the result is
+// [b, m, n]; a contracted one gives [g, b, m, n]; along a batch dimension groups change nothing.
+llvm::Error ruleRaggedDot(OpCheck& c) {
+  if (auto e = c.needTensors()) return e;
+  if (auto e = c.needGiven()) return e;
+  constexpr AttrKey kBatch[] = {AttrKey::lhs_batching_dimensions, AttrKey::rhs_batching_dimensions};
+  constexpr AttrKey kContract[] = {AttrKey::lhs_contracting_dimensions, AttrKey::rhs_contracting_dimensions};
+  constexpr AttrKey kRagged[] = {AttrKey::lhs_ragged_dimensions, AttrKey::rhs_group_dimensions};
+  for (size_t side : {0, 1}) {
+    llvm::SmallVector<int64_t, 8> named;
+    const auto dims = [&](AttrKey key) -> llvm::Error {
+      for (int64_t dim : c.ints(key)) {
+        if (dim < 0 || dim >= c.in(side).rank())
+          return c.fail(attrName(key) + " " + listText(c.ints(key)) + " leave the rank of " + c.text(c.in(side)));
+        if (llvm::is_contained(named, dim))
+          return c.fail("dimension " + llvm::Twine(dim) + " of operand " + llvm::Twine(side) + " is named twice");
+        named.push_back(dim);
+      }
+      return llvm::Error::success();
+    };
+    for (AttrKey key : {kBatch[side], kContract[side], kRagged[side]}) {
+      if (key == AttrKey::lhs_ragged_dimensions) named.clear();  // it is one of the others, or free
+      if (auto e = dims(key)) return e;
+    }
+  }
+  if (auto e = needPairs(c, kBatch[0], kBatch[1], {}, {})) return e;
+  if (auto e = needPairs(c, kContract[0], kContract[1], {}, {})) return e;
+  const Type& sizes = c.in(2);
+  if (!isInteger(sizes.element) || sizes.rank() < 1)
+    return c.fail("sizes of groups are " + c.text(sizes) + ", expected integers");
+  if (c.ints(kRagged[0]).size() != 1) return c.fail("expected one ragged dimension of the lhs");
+  const int64_t ragged = c.ints(kRagged[0])[0], groups = sizes.dims.back();
+  const bool contracted = llvm::is_contained(c.ints(kContract[0]), ragged);
+  const bool free = !contracted && !llvm::is_contained(c.ints(kBatch[0]), ragged);
+  if (c.ints(kRagged[1]).size() != (free ? 1 : 0))
+    return c.fail(free ? "expected one group dimension of the rhs, whose matrices the groups of the lhs meet"
+                       : "a group dimension of the rhs goes with a free ragged dimension of the lhs");
+  if (free && !compatibleDims({c.in(1).dims[static_cast<size_t>(c.ints(kRagged[1])[0])]}, {groups}))
+    return c.fail("the rhs " + c.text(c.in(1)) + " has another number of groups than " + c.text(sizes));
+  Dims dims;
+  if (contracted) dims.push_back(groups);
+  for (int64_t dim : c.ints(kBatch[0])) dims.push_back(c.in(0).dims[static_cast<size_t>(dim)]);
+  for (size_t side : {0, 1})
+    for (int64_t d = 0; d < c.in(side).rank(); ++d)
+      if (!llvm::is_contained(c.ints(kBatch[side]), d) && !llvm::is_contained(c.ints(kContract[side]), d) &&
+          !(side == 1 && llvm::is_contained(c.ints(kRagged[1]), d)))
+        dims.push_back(c.in(side).dims[static_cast<size_t>(d)]);
+  c.yield(resultElement(c), dims);
+  return llvm::Error::success();
+}
+
+// Forms whose meaning stands in a text: taken as stated, refused later where nobody can run them.
 llvm::Error ruleEinsum(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;

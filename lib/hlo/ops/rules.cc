@@ -88,7 +88,8 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::torch_index_select: return ruleTorchIndexSelect;
     case Opcode::dot_general: return ruleDotGeneral;
     case Opcode::dot: return ruleDot;
-    case Opcode::einsum: case Opcode::unary_einsum: case Opcode::chlo_ragged_dot: return ruleEinsum;
+    case Opcode::einsum: case Opcode::unary_einsum: return ruleEinsum;
+    case Opcode::chlo_ragged_dot: return ruleRaggedDot;
     case Opcode::convolution: case Opcode::dynamic_conv: return ruleConvolution;
     case Opcode::reduce: return ruleReduce;
     case Opcode::reduce_window: return ruleReduceWindow;
