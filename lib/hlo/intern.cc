@@ -45,6 +45,32 @@ int64_t Type::numElements() const {
   return count;
 }
 
+Groups groupsAlong(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes) {
+  int64_t devices = mesh.numDevices(), size = 1;
+  for (const AxisRef& axis : axes) size *= axis.size;
+  Groups groups;
+  groups.rows = devices / size;
+  groups.cols = size;
+  groups.ids.assign(static_cast<size_t>(devices), 0);
+  llvm::DenseMap<int64_t, int64_t> rows;  // by the group's first position
+  for (int64_t position = 0; position < devices; ++position) {
+    int64_t rank = 0, base = position;
+    for (const AxisRef& axis : axes) {
+      int64_t stride = 1;
+      for (size_t a = axis.axis + 1; a < mesh.axes.size(); ++a) stride *= mesh.axes[a].size;
+      stride *= mesh.axes[axis.axis].size / (axis.pre * axis.size);
+      int64_t digit = position / stride % axis.size;
+      rank = rank * axis.size + digit;
+      base -= digit * stride;
+    }
+    int64_t row = rows.try_emplace(base, static_cast<int64_t>(rows.size())).first->second;
+    size_t at = static_cast<size_t>(position);
+    groups.ids[static_cast<size_t>(row * size + rank)] =
+        mesh.device_ids.empty() ? position : mesh.device_ids[at];
+  }
+  return groups;
+}
+
 int64_t Mesh::numDevices() const {
   int64_t count = 1;
   for (const MeshAxis& axis : axes) count *= axis.size;

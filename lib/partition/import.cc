@@ -202,11 +202,12 @@ class Importer {
     s.mesh = ctx_.mesh;
     s.dims.resize(m_.type(type).rank());
     if (g->kind == sharding::GspmdKind::kTiled) {
-      if (g->dims.size() != s.dims.size())
+      if (!g->dims.empty() && g->dims.size() != s.dims.size())
         return fail(Code::kGspmdSharding, where,
                     "mhlo.sharding \"" + text + "\" has " + llvm::Twine(g->dims.size()) + " dimensions, the tensor " +
                         llvm::Twine(s.dims.size()));
-      for (size_t d = 0; d < s.dims.size(); ++d) s.dims[d].axes = g->dims[d];
+      for (size_t d = 0; d < g->dims.size(); ++d) s.dims[d].axes = g->dims[d];
+      for (int64_t d : g->open) s.dims[d].open = true;
       s.unreduced = g->unreduced;
     }
     return m_.internSharding(s);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "device_list.h"
+#include "tpu/sharding/text.h"
 #include "tpu/support/diagnostics.h"
 
 namespace tpu::sharding {
@@ -28,21 +30,6 @@ bool axesOfStride(const Mesh& mesh, int64_t stride, int64_t count, Axes& axes) {
 }
 
 namespace {
-
-using Ints = llvm::SmallVector<int64_t, 8>;
-
-bool readInts(llvm::StringRef& text, char open, char close, Ints& out) {
-  text = text.ltrim();
-  if (!text.consume_front(llvm::StringRef(&open, 1))) return false;
-  while (!text.consume_front(llvm::StringRef(&close, 1))) {
-    int64_t v;
-    text = text.ltrim(" ,");
-    if (text.consumeInteger(10, v)) return false;
-    out.push_back(v);
-    text = text.ltrim();
-  }
-  return true;
-}
 
 /// An explicit list of devices as (stride, count) steps, minor to major.
 bool stepsOfList(llvm::ArrayRef<int64_t> ids, llvm::SmallVectorImpl<std::pair<int64_t, int64_t>>& steps) {
@@ -70,17 +57,10 @@ bool stepsOfList(llvm::ArrayRef<int64_t> ids, llvm::SmallVectorImpl<std::pair<in
 
 using Steps = llvm::SmallVector<std::pair<int64_t, int64_t>, 4>;
 
-int64_t productOf(llvm::ArrayRef<int64_t> list) {
-  int64_t n = 1;
-  for (int64_t v : list) {
-    if (v <= 0 || __builtin_mul_overflow(n, v, &n) || n > int64_t{1} << 32) return -1;
-  }
-  return n;
-}
-
 /// What stands between the braces, taken apart: tiles, devices, subgroups, group.
 struct Text {
-  Ints tiles, iota, perm, ids;
+  Ints tiles;
+  DeviceList list;
   llvm::SmallVector<llvm::StringRef, 2> subgroups;
   int64_t devices = 0;  // 0: names no tiles
 };
@@ -91,32 +71,7 @@ const char* readTiles(llvm::StringRef& s, Text& out) {
   out.devices = productOf(out.tiles);
   if (out.devices < 1) return "expected positive tile counts";
   s = s.ltrim();
-  if (s.consume_front("<=")) {
-    if (!readInts(s, '[', ']', out.iota)) return "expected an iota shape";
-    if (s.consume_front("T") && !readInts(s, '(', ')', out.perm)) return "expected a permutation";
-    if (out.perm.empty()) {
-      for (size_t i = 0; i < out.iota.size(); ++i) out.perm.push_back(static_cast<int64_t>(i));
-    }
-    Ints sorted = out.perm;
-    std::sort(sorted.begin(), sorted.end());
-    for (size_t i = 0; i < sorted.size(); ++i) {
-      if (sorted[i] != static_cast<int64_t>(i)) return "the permutation does not suit the iota shape";
-    }
-    if (sorted.size() != out.iota.size()) return "the permutation does not suit the iota shape";
-    if (productOf(out.iota) != out.devices) return "the iota has another number of devices than the tiles";
-  } else {
-    for (int64_t v; !s.ltrim(" ,").consumeInteger(10, v);) {
-      s = s.ltrim(" ,");
-      s.consumeInteger(10, v);
-      out.ids.push_back(v);
-    }
-    if (static_cast<int64_t>(out.ids.size()) != out.devices) return "the list has another number of devices than the tiles";
-    std::vector<bool> seen(out.devices, false);
-    for (int64_t v : out.ids) {
-      if (v < 0 || v >= out.devices || seen[v]) return "the device list is no permutation";
-      seen[v] = true;
-    }
-  }
+  if (const char* why = s.consume_front("<=") ? readIota(s, out.devices, out.list) : readIds(s, out.devices, out.list)) return why;
   s = s.ltrim(" ,");
   if (s.consume_front("last_tile_dim_replicate")) {
     out.subgroups.push_back("replicated");
@@ -133,34 +88,17 @@ const char* readTiles(llvm::StringRef& s, Text& out) {
   return nullptr;
 }
 
-/// The devices one by one, in the order of tiles.
-Ints devicesOf(const Text& t) {
-  if (t.iota.empty()) return t.ids;
-  Ints out;
-  for (int64_t i = 0; i < t.devices; ++i) {
-    int64_t rest = i, id = 0;
-    Ints at(t.iota.size(), 0);
-    for (size_t k = t.perm.size(); k-- > 0;) {
-      at[t.perm[k]] = rest % t.iota[t.perm[k]];
-      rest /= t.iota[t.perm[k]];
-    }
-    for (size_t k = 0; k < at.size(); ++k) id = id * t.iota[k] + at[k];
-    out.push_back(id);
-  }
-  return out;
-}
-
 /// Steps minor to major over positions of the mesh. The order inside of a last group that replicates means nothing.
 bool stepsOf(const Mesh& mesh, const Text& t, Steps& steps) {
-  if (!t.iota.empty() && mesh.device_ids.empty()) {
-    for (size_t k = t.perm.size(); k-- > 0;) {
+  if (const auto& [iota, perm, ids] = t.list; !iota.empty() && mesh.device_ids.empty()) {
+    for (size_t k = perm.size(); k-- > 0;) {
       int64_t stride = 1;
-      for (size_t i = t.perm[k] + 1; i < t.iota.size(); ++i) stride *= t.iota[i];
-      steps.push_back({stride, t.iota[t.perm[k]]});
+      for (size_t i = perm[k] + 1; i < iota.size(); ++i) stride *= iota[i];
+      steps.push_back({stride, iota[perm[k]]});
     }
     return true;
   }
-  Ints at = devicesOf(t);
+  Ints at = devicesOf(t.list);
   if (!mesh.device_ids.empty()) {
     std::vector<int64_t> position(at.size(), 0);
     for (size_t i = 0; i < mesh.device_ids.size(); ++i) position[mesh.device_ids[i]] = static_cast<int64_t>(i);
@@ -173,9 +111,45 @@ bool stepsOf(const Mesh& mesh, const Text& t, Steps& steps) {
   return stepsOfList(at, steps);
 }
 
+/// The mesh of a named sharding.
+std::optional<Mesh> namedMesh(llvm::StringRef text) {
+  const size_t at = text.find("{mesh[");
+  if (at == llvm::StringRef::npos) return std::nullopt;
+  text = text.drop_front(at + 1);
+  auto mesh = parseNamedMesh(text, "");
+  if (mesh) return std::move(*mesh);
+  llvm::consumeError(mesh.takeError());
+  return std::nullopt;
+}
+
+llvm::Expected<Gspmd> named(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where) {
+  auto n = parseNamedSharding(text, where);
+  if (!n) return n.takeError();
+  auto refuse = [&](const llvm::Twine& why) { return fail(Code::kGspmdSharding, where, "mhlo.sharding \"{" + text + "}\": " + why); };
+  Gspmd out;
+  if (n->mesh.axes.empty()) return out;
+  if (n->mesh.numDevices() != mesh.numDevices())
+    return refuse(llvm::Twine(n->mesh.numDevices()) + " devices, the mesh has " + llvm::Twine(mesh.numDevices()));
+  bool each = translateAxes(n->mesh, n->manual, mesh, out.manual) && translateAxes(n->mesh, n->sharding.unreduced, mesh, out.unreduced);
+  for (const hlo::DimSharding& d : n->sharding.dims) {
+    if (d.open) out.open.push_back(static_cast<int64_t>(out.dims.size()));
+    each = each && translateAxes(n->mesh, d.axes, mesh, out.dims.emplace_back());
+  }
+  if (!each) return refuse("no axes of mesh " + printMesh(mesh) + " cut the devices so");
+  if (product(out.manual) == mesh.numDevices() && mesh.numDevices() > 1) {
+    out.kind = GspmdKind::kManual;
+    out.manual.clear();
+    out.dims.clear();
+  } else if (!out.dims.empty() || !out.manual.empty() || !out.unreduced.empty()) {
+    out.kind = GspmdKind::kTiled;
+  }
+  return out;
+}
+
 }  // namespace
 
 int64_t gspmdDevices(llvm::StringRef text) {
+  if (std::optional<Mesh> mesh = namedMesh(text)) return mesh->numDevices();
   size_t at = text.find("devices=");
   if (at == llvm::StringRef::npos) return 0;
   text = text.drop_front(at + 8);
@@ -208,12 +182,16 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
   llvm::StringRef s = text.trim();
   if (!s.consume_front("{") || !s.consume_back("}")) return refuse("expected braces");
   s = s.trim();
+  if (s.starts_with("mesh[")) return named(mesh, s, where);
   Text tiles;
   if (s.consume_front("replicated")) {
   } else if (s.consume_front("manual")) {
     out.kind = GspmdKind::kManual;
   } else if (s.consume_front("unknown")) {
     out.kind = GspmdKind::kUnknown;
+  } else if (s.consume_front("single_device[device_id=") || s.consume_front("maximal_mesh[device_id=")) {
+    out.kind = GspmdKind::kMaximal;
+    if (s.consumeInteger(10, out.device) || out.device < 0 || !s.consume_front("]")) return refuse("expected the number of a device");
   } else if (s.consume_front("maximal")) {
     out.kind = GspmdKind::kMaximal;
     s = s.ltrim();
@@ -281,13 +259,18 @@ Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
     }
   }
   // The order of devices: that of the first list that is no iota.
+  std::optional<Mesh> own;  // of the first named sharding
   for (llvm::StringRef text : distinct) {
+    if (std::optional<Mesh> m = namedMesh(text); m && m->numDevices() == mesh.axes[0].size && !own) own = std::move(m);
+  }
+  if (own) mesh.device_ids = own->device_ids;
+  for (llvm::StringRef text : distinct) {
+    if (!mesh.device_ids.empty()) break;
     llvm::StringRef s = text.drop_front(std::min(text.size(), text.find("devices=")));
     Text t;
     Steps steps;
     if (!s.consume_front("devices=") || readTiles(s, t) || t.devices != mesh.axes[0].size || stepsOf(mesh, t, steps)) continue;
-    mesh.device_ids.assign(t.ids.begin(), t.ids.end());
-    break;
+    mesh.device_ids.assign(t.list.ids.begin(), t.list.ids.end());
   }
   // Where they cut, from the major side.
   std::map<int64_t, bool> cuts{{1, true}, {mesh.axes[0].size, true}};
@@ -303,6 +286,13 @@ Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
     for (const Axes& list : lists) {
       for (const AxisRef& a : list) cuts[a.pre] = cuts[a.pre * a.size] = true;
     }
+  }
+  if (own) {  // its names, where none cuts otherwise
+    std::map<int64_t, bool> own_cuts{{1, true}};
+    int64_t at = 1;
+    for (const hlo::MeshAxis& a : own->axes) own_cuts[at *= a.size] = true;
+    if (llvm::all_of(cuts, [&](const auto& cut) { return own_cuts.count(cut.first); })) return *own;
+    cuts.merge(own_cuts);
   }
   std::vector<hlo::MeshAxis> axes;
   int64_t last = 1;

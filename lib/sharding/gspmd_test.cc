@@ -56,6 +56,65 @@ TEST(Gspmd, ListsAreWrittenAsIotas) {
   EXPECT_EQ(again(mesh({8}), "{devices=[1,1,8]<=[8] last_tile_dim_replicate}"), "{replicated}");
 }
 
+TEST(Gspmd, NamedShardingsAreTilesOfTheirMesh) {
+  const Mesh m = mesh({2, 4});
+  for (auto [text, tiles] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"{mesh['a'=2,'b'=4], [{'a'}, {'b'}]}", "{devices=[2,4]<=[8]}"},
+           {"{mesh['a'=2,'b'=4], [{'b'}, {}]}", "{devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}"},
+           {"{mesh[a=2,b=4], [{b:(2)2, a}, {}]}", "{devices=[4,1,2]<=[4,2]T(1,0) last_tile_dim_replicate}"},
+           {"{mesh['a'=8], [{'a':(1)2}, {'a':(2)4}], metadata={op_name=\"f\"}}", "{devices=[2,4]<=[8]}"},
+           {"{mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)), [{'b'}, {'a'}]}", "{devices=[2,4]<=[8]}"},
+           {"{mesh['a'=2,'b'=4], device_ids=(0,2,4,6,1,3,5,7), [{'b'}, {'a'}]}", "{devices=[4,2]<=[8]}"},
+           {"{mesh['a'=2,'b'=4], [{'a'}], replicated={'b':(1)2}, unreduced={'b':(2)2}}",
+            "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dims={unreduced, replicated}}"},
+           {"{mesh['a'=2,'b'=4], [{'a'}], manual={'b'}}", "{devices=[2,4]<=[8] last_tile_dims={manual}}"},
+           {"{mesh['a'=2,'b'=4], replicated}", "{replicated}"},
+           {"{mesh[], replicated}", "{replicated}"},
+           {"{mesh['a'=2,'b'=4], [{}, {}], manual={'a', 'b'}}", "{manual}"},
+           {"{mesh['a'=2,'b'=4], manual}", "{manual}"},
+           {"{single_device[device_id=5]}", "{maximal device=5}"},
+           {"{maximal_mesh[device_id=5]}", "{maximal device=5}"}}) {
+    EXPECT_EQ(again(m, text), tiles) << text;
+  }
+}
+
+TEST(Gspmd, ANamedShardingMayLeaveDimensionsOpen) {
+  auto g = parseGspmd(mesh({2, 4}), "{mesh['a'=2,'b'=4], [{'a'}, {'b', ?}, {?}]}", "");
+  ASSERT_TRUE(bool(g));
+  EXPECT_EQ(g->open, (llvm::SmallVector<int64_t, 2>{1, 2}));
+  EXPECT_EQ(product(g->dims[1]), 4);
+}
+
+TEST(Gspmd, NamedShardingsRefused) {
+  const Mesh m = mesh({2, 4});
+  for (auto [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"{mesh['a'=2,'a'=4], replicated}", "axis 'a' stands twice in it"},
+           {"{mesh['a'=2,'b'], replicated}", "expected 'name'=size"},
+           {"{mesh['a'=2,'b'=0], replicated}", "expected 'name'=size"},
+           {"{mesh['a'=4294967296,'b'=4294967296], replicated}", "more than 2^24 devices"},
+           {"{mesh['a'=2 'b'=4], replicated}", "expected ',' or ']'"},
+           {"{mesh['a'=2,'b'=4], device_ids=([4,2]T(1,1)), replicated}", "the permutation does not suit the iota shape"},
+           {"{mesh['a'=2,'b'=4], device_ids=(0,1,2), replicated}", "another number of devices"},
+           {"{mesh['a'=2,'b'=4], device_ids=(0,1,2,3,4,5,6,7, replicated}", "expected ')'"},
+           {"{mesh['a'=2,'b'=4], [{'c'}]}", "has no axis 'c'"},
+           {"{mesh['a'=2,'b'=4], [{'a'}, {'a'}]}", "uses axis 'a' twice"},
+           {"{mesh['a'=2,'b'=4], [{'a'}], manual={'a'}}", "uses axis 'a' twice"},
+           {"{mesh['a'=2,'b'=4], [{'b':(1)3}]}", "does not divide"},
+           {"{mesh['a'=2,'b'=4], [{'a'}], unreduced=max{'b'}}", "expected"},
+           {"{mesh['a'=2,'b'=4], [{'a'}", "expected"},
+           {"{mesh['a'=2,'b'=4], shared}", "expected"},
+           {"{mesh['a'=2,'b'=2], [{'a'}]}", "4 devices, the mesh has 8"}}) {
+    EXPECT_NE(again(m, text).find(why), std::string::npos) << text << "\n" << again(m, text);
+  }
+}
+
+TEST(Gspmd, TheMeshOfNamedShardingsKeepsItsNames) {
+  EXPECT_EQ(printMesh(meshOfGspmd({"{mesh['a'=2,'b'=4], [{'b'}]}", "{replicated}", "{devices=[2,4]<=[8]}"})), "a=2,b=4");
+  EXPECT_EQ(printMesh(meshOfGspmd({"{mesh['a'=2,'b'=4], [{'b':(1)2}]}"})), "d0=2,d1=2,d2=2");
+  EXPECT_EQ(meshOfGspmd({"{mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)), [{'b'}]}"}).device_ids,
+            (std::vector<int64_t>{0, 4, 1, 5, 2, 6, 3, 7}));
+}
+
 TEST(Gspmd, EveryTilingOfSmallMeshesRoundTrips) {
   // All orders of the atoms of eight devices, cut into two dimensions and a rest, for lists and iotas alike.
   int tried = 0;

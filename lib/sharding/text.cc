@@ -1,6 +1,9 @@
 // Printing and reading shardings and meshes, and the checks that any sharding must pass before it is used.
 #include "tpu/sharding/text.h"
 
+#include <algorithm>
+
+#include "device_list.h"
 #include "llvm/ADT/StringExtras.h"
 #include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/support/diagnostics.h"
@@ -78,6 +81,7 @@ class Reader {
     return text_.consume_front(token);
   }
   bool atEnd() { return text_.trim().empty(); }
+  void skip() { text_ = ""; }
   llvm::Error bad(const llvm::Twine& expected) {
     const std::string rest = text_.trim().str();
     return fail(Code::kShardingText, where_,
@@ -103,11 +107,12 @@ class Reader {
 
   llvm::Error axis(AxisRef& ref) {
     text_ = text_.ltrim();
-    bool quoted = text_.consume_front("\"");
+    const llvm::StringRef quote = text_.starts_with("'") ? "'" : "\"";  // XLA's and Shardy's
+    bool quoted = text_.consume_front(quote);
     llvm::StringRef name =
         text_.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '-'; });
     text_ = text_.drop_front(name.size());
-    if (name.empty() || (quoted && !text_.consume_front("\""))) return bad("an axis name");
+    if (name.empty() || (quoted && !text_.consume_front(quote))) return bad("an axis name");
     int i = mesh_.findAxis(name);
     if (i < 0) {
       return fail(Code::kUnknownAxis, where_, hlo::unknownAxisText(mesh_, name));
@@ -131,6 +136,16 @@ class Reader {
     return llvm::Error::success();
   }
 
+  /// What follows '['.
+  llvm::Error dims(std::vector<DimSharding>& out) {
+    while (!eat("]")) {
+      if (!out.empty() && !eat(",")) return bad("','");
+      out.emplace_back();
+      if (llvm::Error e = dim(out.back())) return e;
+    }
+    return llvm::Error::success();
+  }
+
  private:
   const Mesh& mesh_;
   llvm::StringRef text_, where_;
@@ -145,7 +160,10 @@ llvm::Expected<Sharding> parse(const hlo::Module& module, hlo::MeshId mesh, llvm
   Sharding s;
   s.mesh = mesh;
   bool bracket = in.eat("[");
-  while (!(bracket ? in.eat("]") : in.atEnd())) {
+  if (bracket) {
+    if (llvm::Error e = in.dims(s.dims)) return e;
+  }
+  while (!bracket && !in.atEnd()) {
     if (!s.dims.empty() && !in.eat(",")) return in.bad("','");
     s.dims.emplace_back();
     if (llvm::Error e = in.dim(s.dims.back())) return e;
@@ -179,6 +197,75 @@ llvm::Expected<Mesh> parseMesh(llvm::StringRef text) {
     mesh.axes.push_back({name.trim().str(), n});
   }
   return mesh;
+}
+
+llvm::Expected<Mesh> parseNamedMesh(llvm::StringRef& text, llvm::StringRef where) {
+  auto bad = [&](const llvm::Twine& why) { return fail(Code::kBadMesh, where, "malformed mesh '" + text + "': " + why); };
+  Mesh mesh;
+  mesh.name = "mesh";
+  int64_t devices = 1;
+  llvm::StringRef rest = text.ltrim();
+  if (!rest.consume_front("mesh[")) return bad("expected mesh['name'=size]");
+  while (!rest.consume_front("]")) {
+    if (!mesh.axes.empty() && !rest.consume_front(",")) return bad("expected ',' or ']'");
+    const llvm::StringRef quoted = rest.take_until([](char c) { return c == '=' || c == ']'; }), name = quoted.trim(" '");
+    int64_t size;
+    rest = rest.drop_front(quoted.size());
+    if (name.empty() || !rest.consume_front("=") || rest.consumeInteger(10, size) || size < 1) return bad("expected 'name'=size");
+    if (mesh.findAxis(name) >= 0) return bad("axis '" + name + "' stands twice in it");
+    if (__builtin_mul_overflow(devices, size, &devices) || devices > int64_t{1} << 24) return bad("more than 2^24 devices");
+    mesh.axes.push_back({name.str(), size});
+  }
+  if (llvm::StringRef list = rest.ltrim(" ,"); list.consume_front("device_ids=(")) {
+    DeviceList ids;
+    if (const char* why = list.starts_with("[") ? readIota(list, devices, ids) : readIds(list, devices, ids)) return bad(why);
+    if (!list.consume_front(")")) return bad("expected ')'");
+    for (int64_t id : devicesOf(ids)) mesh.device_ids.push_back(id);
+    if (std::is_sorted(mesh.device_ids.begin(), mesh.device_ids.end())) mesh.device_ids.clear();
+    rest = list;
+  }
+  text = rest;
+  return mesh;
+}
+
+llvm::Expected<Axes> parseAxes(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where) {
+  Sharding s;
+  Axes list;
+  Reader in(mesh, text, where);
+  if (llvm::Error e = in.axes(list, nullptr)) return e;
+  if (!in.atEnd()) return in.bad("the end");
+  s.replicated = list;
+  if (llvm::Error e = check(mesh, s, 0, where)) return e;
+  return list;
+}
+
+llvm::Expected<NamedSharding> parseNamedSharding(llvm::StringRef text, llvm::StringRef where) {
+  auto mesh = parseNamedMesh(text, where);
+  if (!mesh) return mesh.takeError();
+  NamedSharding out{std::move(*mesh), {}, {}};
+  Axes replicated, unreduced;
+  Reader in(out.mesh, text, where);
+  while (in.eat(",")) {
+    Axes* list = in.eat("replicated") ? &replicated : in.eat("unreduced") ? &unreduced : in.eat("manual") ? &out.manual : nullptr;
+    if (list && in.eat("=")) {
+      if (llvm::Error e = in.axes(*list, nullptr)) return e;
+    } else if (list) {
+      *list = unused(out.mesh, {});
+    } else if (in.eat("metadata=")) {
+      in.skip();
+    } else if (!in.eat("[")) {
+      return in.bad("'[', 'replicated', 'unreduced' or 'manual'");
+    } else if (llvm::Error e = in.dims(out.sharding.dims)) {
+      return e;
+    }
+  }
+  if (!in.atEnd()) return in.bad("the end");
+  Sharding all = out.sharding;  // no part of an axis twice
+  all.replicated = concat(replicated, out.manual);
+  all.unreduced = unreduced;
+  if (llvm::Error e = check(out.mesh, all, static_cast<int64_t>(all.dims.size()), where)) return e;
+  out.sharding.unreduced = unreduced;
+  return out;
 }
 
 llvm::Error check(const Mesh& mesh, const Sharding& s, int64_t rank, llvm::StringRef where) {

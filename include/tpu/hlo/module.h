@@ -120,6 +120,9 @@ struct Mesh {
   int findAxis(llvm::StringRef name) const;  // -1 when absent
 };
 
+/// The groups of devices that differ along `axes` alone, each in the order of the axes, major to minor.
+Groups groupsAlong(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes);
+
 struct DimSharding {
   llvm::SmallVector<AxisRef, 2> axes;  // major to minor
   bool open = false;                   // may be sharded further

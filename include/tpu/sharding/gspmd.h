@@ -1,6 +1,7 @@
 // GSPMD's shardings, converted to mesh axes at the edge and back: {replicated}, {maximal device=0}, {manual}, {unknown},
 // {devices=[4,1,2]<=[8] last_tile_dim_replicate}, {devices=[2,4]<=[4,2]T(1,0)}, {devices=[2,1]0,1}, subgroups
-// last_tile_dims={manual, replicated}, shard_as and shard_like groups, tuples. A tile assignment names devices; where its
+// last_tile_dims={manual, replicated}, shard_as and shard_like groups, tuples, and the named form of later XLA,
+// {mesh['a'=2,'b'=4], [{'a'}, {'b':(1)2}]}. A tile assignment names devices; where its
 // list is no iota of any shape, it is one over the mesh's own order of devices (Mesh::device_ids).
 #pragma once
 #include <string>
@@ -17,6 +18,7 @@ struct Gspmd {
   GspmdKind kind = GspmdKind::kReplicated;
   llvm::SmallVector<Axes, 4> dims;  // kTiled: one list per tensor dimension
   Axes manual, unreduced;           // axes of subgroups; all that is left replicates
+  llvm::SmallVector<int64_t, 2> open;  // dimensions that may be cut further; only a named sharding says so
   int64_t device = 0;               // kMaximal
   int64_t group = -1;               // shard_as or shard_like with others of this number
   bool like = false;                // shard_like: at least as the others

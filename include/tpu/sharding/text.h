@@ -24,6 +24,21 @@ llvm::Expected<hlo::Sharding> parse(const hlo::Module& module, hlo::MeshId mesh,
 llvm::Expected<Mesh> parseMesh(llvm::StringRef text);
 std::string printMesh(const Mesh& mesh);
 
+/// The mesh of XLA's named groups and shardings, taken from the front of `text`: mesh['a'=2,'b'=4], and behind it, where
+/// devices are not counted in their order, device_ids=([4,2]T(1,0)) or device_ids=(0,2,1,3).
+llvm::Expected<Mesh> parseNamedMesh(llvm::StringRef& text, llvm::StringRef where);
+/// {'a', 'b':(1)2}: no part of an axis twice.
+llvm::Expected<Axes> parseAxes(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where);
+
+/// XLA's named sharding: a mesh, [{'a'}, {'b':(1)2, ?}], replicated={...}, unreduced={...}, manual={...}; or instead of lists
+/// replicated, unreduced or manual, meant of all axes. No dims: none is cut.
+struct NamedSharding {
+  Mesh mesh;
+  hlo::Sharding sharding;  // its mesh id is none
+  Axes manual;
+};
+llvm::Expected<NamedSharding> parseNamedSharding(llvm::StringRef text, llvm::StringRef where);
+
 /// Axes exist, no part of one is used twice, sub-axes divide, rank agrees.
 llvm::Error check(const Mesh& mesh, const hlo::Sharding& sharding, int64_t rank, llvm::StringRef where);
 

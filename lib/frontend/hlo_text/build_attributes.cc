@@ -1,5 +1,6 @@
 // Attributes of HLO instructions under the names of the operations here.
 #include "build.h"
+#include "tpu/sharding/text.h"
 
 namespace tpu::frontend::hlo_text {
 
@@ -98,52 +99,21 @@ bool Build::convolutionLabels(const Instruction& i, OpId op) {
          fail(i, "bad dim_labels '" + text + "'");
 }
 
-// mesh['a'=4,'b'=2] {'b'}: the devices along the listed axes of a row-major mesh.
+// mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}: the devices along the listed axes of a mesh.
 bool Build::meshGroups(const Instruction& i, OpId op, StringRef text) {
-  const auto bad = [&] { return fail(i, "bad replica_groups '" + text + "'"); };
-  const size_t close = text.find(']');
-  if (close == StringRef::npos) return bad();
-  Ints sizes, strides;
-  llvm::SmallVector<StringRef, 4> names;
-  for (StringRef axis : splitList(text.slice(5, close))) {
-    const auto [name, size] = axis.split('=');
-    int64_t n;
-    if (size.trim().getAsInteger(10, n) || n < 1 || n > 1 << 24) return bad();
-    names.push_back(name.trim());
-    sizes.push_back(n);
-  }
-  strides.resize(sizes.size(), 1);
-  for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
-  Ints along, across;
-  for (StringRef name : splitList(text.drop_front(close + 1))) {
-    const auto found = llvm::find(names, name);
-    if (found == names.end()) return bad();
-    along.push_back(found - names.begin());
-  }
-  for (size_t d = 0; d < names.size(); ++d)
-    if (!llvm::is_contained(along, static_cast<int64_t>(d))) across.push_back(static_cast<int64_t>(d));
-  const auto count = [&](const Ints& axes) {
-    int64_t n = 1;
-    for (int64_t d : axes) n *= sizes[static_cast<size_t>(d)];
-    return n;
+  const auto bad = [&](llvm::Error why) {
+    return fail(i, "bad replica_groups '" + text + "': " + takeDiagnostics(std::move(why)).front().text);
   };
-  const auto place = [&](const Ints& axes, int64_t n) {
-    int64_t id = 0;
-    for (size_t k = axes.size(); k-- > 0; n /= sizes[static_cast<size_t>(axes[k])])
-      id += n % sizes[static_cast<size_t>(axes[k])] * strides[static_cast<size_t>(axes[k])];
-    return id;
-  };
-  hlo::Groups groups;
-  groups.rows = count(across);
-  groups.cols = count(along);
-  if (groups.rows * groups.cols > 1 << 24) return bad();
-  for (int64_t row = 0; row < groups.rows; ++row)
-    for (int64_t col = 0; col < groups.cols; ++col) groups.ids.push_back(place(across, row) + place(along, col));
-  m.setGroups(op, AttrKey::replica_groups, std::move(groups));
+  StringRef rest = text;
+  auto mesh = sharding::parseNamedMesh(rest, "");
+  if (!mesh) return bad(mesh.takeError());
+  auto axes = sharding::parseAxes(*mesh, rest, "");
+  if (!axes) return bad(axes.takeError());
+  m.setGroups(op, AttrKey::replica_groups, hlo::groupsAlong(*mesh, *axes));
   return true;
 }
 
-// replica_groups={{0,1},{2,3}}, {}, or [2,4]<=[4,2]T(1,0)
+// replica_groups={{0,1},{2,3}}, {}, [2,4]<=[4,2]T(1,0), or along the axes of a mesh
 bool Build::groups(const Instruction& i, OpId op) {
   StringRef text = i.get("replica_groups");
   hlo::Groups groups;

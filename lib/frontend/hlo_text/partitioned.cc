@@ -57,7 +57,7 @@ bool Build::wholePorts() {
     if (m.type(type).kind != hlo::TypeKind::kTensor) continue;
     hlo::Sharding s = plain(type);
     StringRef text = StringRef(port.attrs).split('"').second.split('"').first;
-    if (text.contains("devices=")) {
+    if (sharding::gspmdDevices(text) > 0) {
       auto tiles = sharding::parseGspmd(mesh, text, m.loc(m.value(args[k]).loc));
       if (!tiles) {
         std::string why;

@@ -18,6 +18,16 @@ StringRef readName(Cursor& c) {
   return StringRef(start, static_cast<size_t>(c.p - start));
 }
 
+// replica_groups=mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'a'}: the mesh, the order of its devices and the axes are one
+// value. Passes over the comma between them.
+bool meshGoesOn(Cursor& c) {
+  const StringRef rest(c.p, static_cast<size_t>(c.end - c.p));
+  if (rest.starts_with(" {")) return true;
+  if (!rest.starts_with(", device_ids=(")) return false;
+  c.p += StringRef(", device_ids").size();
+  return true;
+}
+
 // Up to a ',', a blank or a closing bracket, outside of brackets and strings.
 StringRef readValue(Cursor& c) {
   while (*c.p == ' ') ++c.p;
@@ -36,8 +46,8 @@ StringRef readValue(Cursor& c) {
       ++depth;
     } else if (ch == '}' || ch == ')' || ch == ']') {
       if (depth-- == 0) break;
-    } else if (depth == 0 && ch == ' ' && c.p[1] == '{' && StringRef(start, 5) == "mesh[") {
-      continue;  // replica_groups=mesh['a'=4,'b'=2] {'a'}
+    } else if (depth == 0 && StringRef(start, static_cast<size_t>(c.end - start)).starts_with("mesh[") && meshGoesOn(c)) {
+      continue;
     } else if (depth == 0 && (ch == ',' || ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t')) {
       break;
     }

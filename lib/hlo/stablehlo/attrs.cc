@@ -220,35 +220,6 @@ void StableHloWriter::groups(const Groups& groups) {
   os << "> : tensor<" << groups.rows << 'x' << groups.cols << "xi64>";
 }
 
-// The devices of each group of mesh axes, the axes' positions major to minor.
-Groups StableHloWriter::groupsOf(const Attr& attr) {
-  if (!attr.mesh) return Groups();
-  const Mesh& mesh = m.meshes[attr.mesh.v];
-  int64_t devices = mesh.numDevices(), size = 1;
-  for (const AxisRef& axis : attr.axes) size *= axis.size;
-  Groups groups;
-  groups.rows = devices / size;
-  groups.cols = size;
-  groups.ids.assign(static_cast<size_t>(devices), 0);
-  llvm::DenseMap<int64_t, int64_t> rows;  // by the group's first position
-  for (int64_t position = 0; position < devices; ++position) {
-    int64_t rank = 0, base = position;
-    for (const AxisRef& axis : attr.axes) {
-      int64_t stride = 1;
-      for (size_t a = axis.axis + 1; a < mesh.axes.size(); ++a) stride *= mesh.axes[a].size;
-      stride *= mesh.axes[axis.axis].size / (axis.pre * axis.size);
-      int64_t digit = position / stride % axis.size;
-      rank = rank * axis.size + digit;
-      base -= digit * stride;
-    }
-    int64_t row = rows.try_emplace(base, static_cast<int64_t>(rows.size())).first->second;
-    size_t at = static_cast<size_t>(position);
-    groups.ids[static_cast<size_t>(row * size + rank)] =
-        mesh.device_ids.empty() ? position : mesh.device_ids[at];
-  }
-  return groups;
-}
-
 void StableHloWriter::attr(OpId id, const Attr& attr) {
   Opcode opcode = m.op(id).opcode;
   llvm::StringRef dialect = opInfo(opcode).name.starts_with("chlo.") ? "#chlo<" : "#stablehlo<";
@@ -317,7 +288,7 @@ void StableHloWriter::attr(OpId id, const Attr& attr) {
       groups(attr.groups);
       break;
     case AttrKind::kAxes:
-      groups(groupsOf(attr));
+      groups(attr.mesh ? groupsAlong(m.meshes[attr.mesh.v], attr.axes) : Groups());
       break;
     case AttrKind::kSharding:
       os << "#sdy.sharding";

@@ -40,7 +40,6 @@ class StableHloWriter {
   void side(OpId id, llvm::StringRef first_role, AttrKey first, llvm::StringRef second_role, AttrKey second,
             AttrKey spatial);
   void groups(const Groups& groups);
-  Groups groupsOf(const Attr& axes);
 
   // values.cc
   void type(TypeId id);
