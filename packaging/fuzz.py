@@ -53,11 +53,15 @@ TARGETS = {
 
 
 def pieces_of(path, data):
-    """The file, the files inside of a golden test, the programs between lines of `// -----`."""
+    """The file, the files inside of a golden test, the programs between lines of `// -----` (in testdata/mistakes each
+    with what is said of it behind it)."""
     if path.endswith('.test'):
         for section in re.split(rb'^%% ', data, flags=re.M)[1:]:
             head, _, text = section.partition(b'\n')
             yield head.decode(errors='replace'), text
+    elif path.startswith('testdata/mistakes'):
+        for text in data.split(b'// -----\n'):
+            yield path, text[:text.rindex(b'\n// ')] + b'\n'
     elif path.endswith('.mlir') and b'\n// -----' in data:
         for text in data.split(b'// -----'):
             yield path, text

@@ -112,9 +112,10 @@ const Computation* Build::called(const Instruction& i, StringRef attribute) {
   return nullptr;
 }
 
-bool Build::agrees(const Shape& shape, const Val& val) const {
+bool Build::agrees(const Shape& shape, const Val& val) {
   if (val.done || val.manual) return true;
-  if (!val.tuple) return shape.kind != Shape::kTuple;
+  if (!val.tuple)
+    return shape.kind != Shape::kTuple && (!val.v.valid() || hlo::compatible(m.type(typeOf(shape)), m.typeOf(val.v)));
   if (shape.kind != Shape::kTuple || shape.elements.size() != val.elements.size()) return false;
   for (size_t k = 0; k < val.elements.size(); ++k)
     if (!agrees(shape.elements[k], val.elements[k])) return false;

@@ -61,7 +61,7 @@ class Build {
   bool computation(const Computation& computation, const Vals& parameters, Val* out);
   bool instruction(Frame& frame, const Instruction& i);
   /// The instruction's tuple or array is the one that it says; true for asynchronous and manual values on their way.
-  bool agrees(const Shape& shape, const Val& val) const;
+  bool agrees(const Shape& shape, const Val& val);
   bool operands(Frame& frame, const Instruction& i, Vals* out);
   bool arrays(Frame& frame, const Instruction& i, llvm::SmallVectorImpl<ValueId>* out);
   const Computation* called(const Instruction& i, llvm::StringRef attribute);

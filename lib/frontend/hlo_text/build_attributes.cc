@@ -276,7 +276,9 @@ bool Build::attributes(const Instruction& i, OpId op) {
     case Opcode::sort:
       setBool(i, op, "is_stable", AttrKey::is_stable);
       return setInt(i, op, "dimensions", AttrKey::dimension);
-    case Opcode::chlo_top_k: return setInt(i, op, "k", AttrKey::k);
+    case Opcode::chlo_top_k:
+      if (i.get("largest") == "false") return fail(i, "'topk' of the smallest is not read", Code::kUnsupportedFormat);
+      return setInt(i, op, "k", AttrKey::k);
     case Opcode::cholesky: return setBool(i, op, "lower", AttrKey::lower), true;
     case Opcode::triangular_solve:
       setBool(i, op, "left_side", AttrKey::left_side);

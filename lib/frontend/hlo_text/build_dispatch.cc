@@ -106,6 +106,9 @@ bool Build::buildBarrier(Frame& frame, const Instruction& i, Val* out) {
   if (!leavesOf(frame, i, &values)) return false;
   llvm::SmallVector<hlo::TypeId, 8> types;
   for (ValueId v : values) types.push_back(m.value(v).type);
+  std::vector<const Shape*> shapes;
+  leaves(i.shape, shapes);
+  if (shapes.size() != values.size()) return fail(i, "'" + i.opcode + "' does not give the tuple or array that is stated");
   const OpId op = b.create(Opcode::optimization_barrier, values, types);
   const llvm::SmallVector<ValueId, 8> made(m.op(op).results.begin(), m.op(op).results.end());
   llvm::ArrayRef<ValueId> rest(made);
