@@ -98,17 +98,6 @@ bool Chooser::merge(const Problem& p, FactorAxes& axes, const FactorAxes& more) 
   return changed;
 }
 
-namespace {
-
-double elements(llvm::ArrayRef<int64_t> sizes, const Layout& l) {
-  double n = 1;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    n *= static_cast<double>(sharding::shardSize(sizes[d], sharding::product(l.dims[d])));
-  return n;
-}
-
-}  // namespace
-
 double Chooser::operandCost(const TensorView& t, const Layout& need) {
   auto move = [&](const Layout& from, const Layout& to) {
     return from == to ? 0 : planner_.plan(t.sizes, t.element_bits, from, to).cost;
@@ -123,14 +112,14 @@ double Chooser::cost(const Problem& p, const FactorAxes& axes) {
   double memory = 0;
   for (const TensorView& t : p.operands) {
     Layout need = layoutFor(p.rule, *t.map, axes);
-    memory += elements(t.sizes, need) * t.element_bits / 8;
+    memory += elementsHeld(t.sizes, need) * t.element_bits / 8;
     if (!t.free) total += operandCost(t, need);
   }
   Axes partial = partialAxes(p.rule, axes);
   for (const TensorView& t : p.results) {
     Layout made = layoutFor(p.rule, *t.map, axes);
     made.unreduced = partial;
-    memory += elements(t.sizes, made) * t.element_bits / 8;
+    memory += elementsHeld(t.sizes, made) * t.element_bits / 8;
     if (t.free || made == t.layout) continue;
     total += planner_.plan(t.sizes, t.element_bits, made, t.layout).cost;
   }
@@ -153,7 +142,7 @@ double Chooser::flops(const Problem& p, const FactorAxes& axes) const {
     const TensorView &kernel = p.operands[1], &out = p.results[0];
     const Layout in = layoutFor(p.rule, *kernel.map, axes);
     const int64_t features = m_.getInt(p.op, hlo::AttrKey::kernel_output_feature_dimension);
-    n *= elements(out.sizes, layoutFor(p.rule, *out.map, axes)) * elements(kernel.sizes, in);
+    n *= elementsHeld(out.sizes, layoutFor(p.rule, *out.map, axes)) * elementsHeld(kernel.sizes, in);
     return n / static_cast<double>(std::max<int64_t>(1, sharding::shardSize(kernel.sizes[features], sharding::product(in.dims[features]))));
   }
   for (size_t f = 0; f < axes.size(); ++f)

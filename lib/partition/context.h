@@ -49,6 +49,7 @@ struct Context {
   std::string explain;          // --explain=VALUE: the value asked about
   hlo::ValueId explain_value;   // found by propagation
   std::string explanation;      // where its sharding comes from, and how its operation may be divided
+  int64_t loop_budget = 0;      // bytes of a device that values gathered in front of loops may hold
   std::unique_ptr<Planner> planner;
   std::unique_ptr<Propagated> propagated;
   DiagnosticSink* sink = nullptr;
@@ -85,6 +86,8 @@ llvm::Error propagateShardings(hlo::Module& m, Context& ctx);
 llvm::Error insertReshards(hlo::Module& m, Context& ctx);
 /// Concatenations of slices of sharded values become shifted copies laid over each other; part of insertReshards.
 void joinSlices(hlo::Module& m);
+/// Body arguments that loops are now given whole, because they read them slice by slice; their shardings are changed.
+std::vector<hlo::ValueId> wholeWhereLoopsSlice(hlo::Module& m, Context& ctx);
 /// Reshards of reshards become one where that is cheaper; part of insertReshards.
 void foldReshardChains(hlo::Module& m, Context& ctx);
 /// Per-device types, collectives for reshards, borders exchanged, padding masked. The module becomes stage

@@ -14,7 +14,7 @@ namespace tpu::partition {
 
 namespace {
 
-constexpr int64_t kHoistShare = 16;  // hoisting may hold a sixteenth of a device's memory
+constexpr int64_t kLoopShare = 16;  // what is gathered in front of loops may hold a sixteenth of a device's memory
 
 bool sharded(const State& s) { return s.ctx.mesh.valid() && s.module.stage == hlo::Stage::kHlo; }
 
@@ -48,6 +48,7 @@ llvm::Error targetPass(State& s) {
                     (fitting.empty() ? llvm::Twine("") : "; fitting: " + llvm::Twine(fitting)));
   }
   s.target = std::move(*target);
+  s.ctx.loop_budget = s.target.chip.hbmUsablePerDevice() / kLoopShare;
   s.module.target = s.target.text;
   bool builtin = llvm::is_contained(target::builtinChips(), s.target.chip.name);
   if (builtin) {
@@ -104,8 +105,7 @@ llvm::Error sharePass(State& s) {
 llvm::Error reassociatePass(State& s) { return onCollectives(s, reassociateCollectives); }
 llvm::Error reduceScatterPass(State& s) { return onCollectives(s, formReduceScatters); }
 llvm::Error hoistPass(State& s) {
-  int64_t budget = s.target.chip.hbmUsablePerDevice() / kHoistShare;
-  return onCollectives(s, [&](hlo::Module& m) { hoistCollectives(m, budget); });
+  return onCollectives(s, [&](hlo::Module& m) { hoistCollectives(m, s.ctx.loop_budget); });
 }
 llvm::Error sinkPass(State& s) { return onCollectives(s, sinkGathers); }
 llvm::Error combinePass(State& s) {

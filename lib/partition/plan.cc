@@ -39,6 +39,13 @@ Layout layoutOf(const hlo::Module& m, hlo::ShardingId id, int64_t rank) {
   return l;
 }
 
+double elementsHeld(llvm::ArrayRef<int64_t> sizes, const Layout& layout) {
+  double n = 1;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    n *= static_cast<double>(sharding::shardSize(sizes[d], sharding::product(layout.dims[d])));
+  return n;
+}
+
 hlo::ShardingId internLayout(hlo::Module& m, hlo::MeshId mesh, const Layout& layout) {
   hlo::Sharding s;
   s.mesh = mesh;

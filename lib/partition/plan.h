@@ -18,6 +18,8 @@ struct Layout {
 
 Layout layoutOf(const hlo::Module& m, hlo::ShardingId sharding, int64_t rank);
 hlo::ShardingId internLayout(hlo::Module& m, hlo::MeshId mesh, const Layout& layout);
+/// Of the fullest device.
+double elementsHeld(llvm::ArrayRef<int64_t> sizes, const Layout& layout);
 /// Per-device dims.
 hlo::Dims localDims(llvm::ArrayRef<int64_t> dims, const Layout& layout);
 

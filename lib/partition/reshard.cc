@@ -41,6 +41,7 @@ class Resharder {
     }
     free_ = ctx_.propagated->free;
     joinSlices(m_);
+    sliced_ = wholeWhereLoopsSlice(m_, ctx_);
     lists_.resize(m_.numRegions(), nullptr);
     indexOrigins();
     countUses();
@@ -440,9 +441,16 @@ class Resharder {
       m_.value(m_.region(cond).args[i]).sharding = m_.value(arg).sharding;
       m_.value(m_.op(id).results[i]).sharding = m_.value(arg).sharding;
     }
-    requireOperands(id, r, carried,
-                    {"loop-carried", id, m_.op(id).loc, "the loop carries this value in another sharding",
-                     "give the initial value the sharding that the loop carries"});
+    for (size_t i = 0; i < carried.size(); ++i) {
+      const Cause cause = llvm::is_contained(sliced_, m_.region(body).args[i])
+                              ? Cause{"loop-slices", id, m_.op(id).loc,
+                                      "the loop reads it slice by slice along a sharded dimension, and once as a whole costs less "
+                                      "than every slice",
+                                      "shard another dimension of it"}
+                              : Cause{"loop-carried", id, m_.op(id).loc, "the loop carries this value in another sharding",
+                                      "give the initial value the sharding that the loop carries"};
+      m_.op(id).operands[i] = require(m_.op(id).operands[i], carried[i], r, cause);
+    }
     returns_.push_back({});
     region(cond);
     returns_.back() = std::move(carried);
@@ -561,6 +569,7 @@ class Resharder {
   OpRule scratch_;
   llvm::DenseSet<uint32_t> requested_;  // reshards that the user asked for: their ops stay on either side
   std::unique_ptr<std::vector<uint32_t>> uses_;
+  std::vector<ValueId> sliced_;  // body arguments that loops read slice by slice
 };
 
 }  // namespace

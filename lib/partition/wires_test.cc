@@ -194,5 +194,32 @@ TEST(Wires, PoolingGradientsFetchBorders) {
   }
 }
 
+// Read slice by slice in a loop: the whole once where all of it is read, single slices where only few are.
+TEST(Wires, ALoopOverAShardedDimensionGetsItWhole) {
+  auto sum = [](int trips) {
+    return R"(
+    %i = stablehlo.constant dense<0> : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<1x6xi32>
+    %r:3 = stablehlo.while(%k = %i, %x = %arg0, %s = %z) : tensor<i32>, tensor<32x6xi32>, tensor<1x6xi32>
+    cond {
+      %n = stablehlo.constant dense<)" + std::to_string(trips) + R"(> : tensor<i32>
+      %c = stablehlo.compare LT, %k, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %row = stablehlo.dynamic_slice %x, %k, %zero, sizes = [1, 6] : (tensor<32x6xi32>, tensor<i32>, tensor<i32>) -> tensor<1x6xi32>
+      %t = stablehlo.add %s, %row : tensor<1x6xi32>
+      %next = stablehlo.add %k, %one : tensor<i32>
+      stablehlo.return %next, %x, %t : tensor<i32>, tensor<32x6xi32>, tensor<1x6xi32>
+    }
+    return %r#2 : tensor<1x6xi32>
+)";
+  };
+  const std::string arg = "%arg0: tensor<32x6xi32> " + sharded("{\"x\"}, {}");
+  EXPECT_EQ(run("\"x\"=4", arg, "tensor<1x6xi32>", sum(32)).bytes, 3 * 8 * 6 * 4);
+  EXPECT_EQ(run("\"x\"=4", arg, "tensor<1x6xi32>", sum(4)).bytes, 4 * 2 * 3 * 6);
+}
+
 }  // namespace
 }  // namespace tpu::partition
