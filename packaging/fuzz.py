@@ -59,6 +59,12 @@ def pieces_of(path, data):
         for section in re.split(rb'^%% ', data, flags=re.M)[1:]:
             head, _, text = section.partition(b'\n')
             yield head.decode(errors='replace'), text
+    elif path.endswith('.edits'):
+        base, _, edits = data.partition(b'\n====\n')
+        for line in edits.split(b'\n'):
+            parts = line.replace(b'\\n', b'\n').split(b'`')
+            if len(parts) == 5:
+                yield path, (base + b'\n').replace(parts[1], parts[3], 1)
     elif path.startswith('testdata/mistakes'):
         for text in data.split(b'// -----\n'):
             yield path, text[:text.rindex(b'\n// ')] + b'\n'

@@ -12,6 +12,7 @@ TEST(Mistakes, AreRefusedInTheseWords) {
   const std::filesystem::path dir = std::filesystem::path(TPU_SOURCE_DIR) / "testdata/mistakes";
   size_t programs = 0;
   for (const auto& file : std::filesystem::directory_iterator(dir)) {
+    if (file.path().extension() == ".edits") continue;  // documents, tested beside their readers
     auto buffer = llvm::MemoryBuffer::getFile(file.path().string());
     ASSERT_TRUE(static_cast<bool>(buffer)) << file.path();
     llvm::SmallVector<llvm::StringRef, 0> pieces;

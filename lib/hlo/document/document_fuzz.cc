@@ -3,6 +3,7 @@
 
 #include "tpu/hlo/stablehlo.h"
 #include "tpu/hlo/verify.h"
+#include "tpu/serial/document.h"
 #include "tpu/testing/fuzz.h"
 #include "tpu/testing/text_mutator.h"
 
@@ -18,7 +19,10 @@ std::string written(const tpu::hlo::Module& module) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  auto read = tpu::hlo::readDocument(tpu::testing::fuzzBytes(data, size), "fuzz");
+  const llvm::StringRef text = tpu::testing::fuzzBytes(data, size);
+  tpu::stageOf(text);
+  if (llvm::Error e = tpu::expectDocument(text, "fuzz", {"hlo", "spmd"})) tpu::takeDiagnostics(std::move(e));
+  auto read = tpu::hlo::readDocument(text, "fuzz");
   const tpu::hlo::Module* module = tpu::testing::orDropError(read);
   if (!module) return 0;
   if (llvm::Error e = tpu::hlo::verify(*module)) {
