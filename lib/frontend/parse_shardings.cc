@@ -3,6 +3,7 @@
 #include "parser.h"
 #include "rules.h"
 #include "tpu/hlo/sharding_mistakes.h"
+#include "tpu/support/nearest.h"
 
 namespace tpu::frontend {
 
@@ -54,7 +55,12 @@ bool Parser::meshRef(MeshId& id) {
     std::string name;
     if (!symbol(name)) return false;
     auto it = meshes_.find(name);
-    if (it == meshes_.end()) return c.error(Code::kUnknownName, at, "unknown mesh '@" + name + "'");
+    if (it == meshes_.end()) {
+      std::vector<llvm::StringRef> known;
+      for (const auto& mesh : meshes_) known.push_back(mesh.first());
+      llvm::sort(known);
+      return c.error(Code::kUnknownName, at, "unknown mesh '@" + name + "'" + suggestName(name, known));
+    }
     id = it->second;
     return true;
   }

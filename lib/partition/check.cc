@@ -394,10 +394,16 @@ class Checker {
     if (count == devices_) return;
     int64_t missing = 0;
     while (seen[missing]) ++missing;
-    report(
-        Code::kBadGroups, id,
-        "device " + llvm::Twine(missing) + " stands in no group: the others would wait for it or it for them",
-        ExitStatus::kHangs);
+    std::string left;
+    for (int64_t d = missing, named = 0; d < devices_; ++d) {
+      if (!seen[d] && ++named <= 8) left += (left.empty() ? "" : ", ") + std::to_string(d);
+      if (named == 9) left += ", ...";
+      if (named > 8) break;
+    }
+    report(Code::kBadGroups, id,
+           "device " + llvm::Twine(missing) + " stands in no group: the others would wait for it or it for them; name " +
+               left + " too",
+           ExitStatus::kHangs);
   }
 
   const hlo::Module& m_;

@@ -78,6 +78,8 @@ void warnUneven(const hlo::Module& m, Context& ctx);
 llvm::Error explainValue(const hlo::Module& m, Context& ctx);
 /// Verdicts on the requests of a program whose shardings were just propagated, before they are written to it.
 void judgeRequests(const hlo::Module& m, Context& ctx);
+/// Manual axes are not used again inside of their regions, and lead at the borders.
+llvm::Error checkManualAxes(const hlo::Module& m, const Context& ctx);
 /// Calls, named computations and composites are replaced by their bodies.
 llvm::Error inlineAll(hlo::Module& m, Context& ctx);
 /// Gives every value a sharding.

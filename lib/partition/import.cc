@@ -203,9 +203,7 @@ class Importer {
     s.dims.resize(m_.type(type).rank());
     if (g->kind == sharding::GspmdKind::kTiled) {
       if (!g->dims.empty() && g->dims.size() != s.dims.size())
-        return fail(Code::kGspmdSharding, where,
-                    "mhlo.sharding \"" + text + "\" has " + llvm::Twine(g->dims.size()) + " dimensions, the tensor " +
-                        llvm::Twine(s.dims.size()));
+        return fail(Code::kGspmdSharding, where, sharding::gspmdRankText(text, s.dims.size(), g->dims.size()));
       for (size_t d = 0; d < g->dims.size(); ++d) s.dims[d].axes = g->dims[d];
       for (int64_t d : g->open) s.dims[d].open = true;
       s.unreduced = g->unreduced;

@@ -39,16 +39,37 @@ void dissolveNamed(hlo::Module& m, hlo::RegionId r, std::vector<ValueId>& map, b
   m.region(r).ops = std::move(after);
 }
 
+/// Groups and pairs of the program's own collectives name devices of the mesh.
+llvm::Error checkDevices(const hlo::Module& m, const Context& ctx) {
+  if (!ctx.mesh) return llvm::Error::success();
+  const int64_t devices = ctx.meshOf(m).numDevices();
+  llvm::Error found = llvm::Error::success();
+  hlo::walk(m, [&](OpId id) {
+    if (found || m.getInt(id, hlo::AttrKey::channel_id) <= 0) return;
+    for (hlo::AttrKey key : {hlo::AttrKey::replica_groups, hlo::AttrKey::source_target_pairs}) {
+      const hlo::Attr* a = m.findAttr(id, key);
+      for (size_t i = 0; a && !found && i < a->groups.ids.size(); ++i) {
+        if (a->groups.ids[i] < devices) continue;
+        found = fail(Code::kBadGroups, m.loc(m.op(id).loc),
+                     hlo::opInfo(m.op(id).opcode).mnemonic + llvm::Twine(" names device ") + llvm::Twine(a->groups.ids[i]) +
+                         "; the mesh has the devices 0 to " + llvm::Twine(devices - 1));
+      }
+    }
+  });
+  return found;
+}
+
 }  // namespace
 
-llvm::Error inlineAll(hlo::Module& m, Context&) {
+llvm::Error inlineAll(hlo::Module& m, Context& ctx) {
   if (llvm::Error e = hlo::inlineCalls(m, true)) return e;
   hlo::flattenTuples(m);
   std::vector<ValueId> map;
   bool any = false;
   dissolveNamed(m, m.func(m.entry).body, map, any);
   if (any) m.replaceUses(map);
-  return llvm::Error::success();
+  if (llvm::Error e = checkDevices(m, ctx)) return e;
+  return checkManualAxes(m, ctx);
 }
 
 llvm::Error propagateShardings(hlo::Module& m, Context& ctx) {

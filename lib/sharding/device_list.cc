@@ -2,7 +2,8 @@
 #include "device_list.h"
 
 #include <algorithm>
-#include <vector>
+
+#include "tpu/hlo/sharding_mistakes.h"
 
 namespace tpu::sharding {
 
@@ -19,6 +20,12 @@ bool readInts(llvm::StringRef& text, char open, char close, Ints& out) {
   return true;
 }
 
+std::string commaList(llvm::ArrayRef<int64_t> list) {
+  std::string out;
+  for (int64_t v : list) out += (out.empty() ? "" : ",") + std::to_string(v);
+  return out;
+}
+
 int64_t productOf(llvm::ArrayRef<int64_t> list) {
   int64_t n = 1;
   for (int64_t v : list) {
@@ -27,7 +34,7 @@ int64_t productOf(llvm::ArrayRef<int64_t> list) {
   return n;
 }
 
-const char* readIota(llvm::StringRef& text, int64_t devices, DeviceList& out) {
+std::string readIota(llvm::StringRef& text, int64_t devices, DeviceList& out) {
   if (!readInts(text, '[', ']', out.iota)) return "expected an iota shape";
   if (text.consume_front("T") && !readInts(text, '(', ')', out.perm)) return "expected a permutation";
   if (out.perm.empty()) {
@@ -36,26 +43,26 @@ const char* readIota(llvm::StringRef& text, int64_t devices, DeviceList& out) {
   Ints sorted = out.perm;
   std::sort(sorted.begin(), sorted.end());
   for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i)) return "the permutation does not suit the iota shape";
+    if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != out.iota.size())
+      return "T(" + commaList(out.perm) + ") does not permute the iota shape [" + commaList(out.iota) + "]; name each of its " +
+             std::to_string(out.iota.size()) + " dimensions once";
   }
-  if (sorted.size() != out.iota.size()) return "the permutation does not suit the iota shape";
-  if (productOf(out.iota) != devices) return "the iota has another number of devices than the tiles";
-  return nullptr;
+  if (productOf(out.iota) != devices)
+    return "the iota [" + commaList(out.iota) + "] has another number of devices than the tiles; write [" + std::to_string(devices) + "]";
+  return "";
 }
 
-const char* readIds(llvm::StringRef& text, int64_t devices, DeviceList& out) {
+std::string readIds(llvm::StringRef& text, int64_t devices, DeviceList& out) {
   for (int64_t id; !text.ltrim(" ,").consumeInteger(10, id);) {
     text = text.ltrim(" ,");
     text.consumeInteger(10, id);
     out.ids.push_back(id);
   }
-  if (static_cast<int64_t>(out.ids.size()) != devices) return "the list has another number of devices than the tiles";
-  std::vector<bool> seen(devices, false);
-  for (int64_t id : out.ids) {
-    if (id < 0 || id >= devices || seen[id]) return "the device list is no permutation";
-    seen[id] = true;
-  }
-  return nullptr;
+  if (static_cast<int64_t>(out.ids.size()) != devices)
+    return std::to_string(out.ids.size()) + " devices are listed for " + std::to_string(devices) + " tiles; the iota [" +
+           std::to_string(devices) + "] names all in order";
+  const std::string wrong = hlo::deviceIdsText(out.ids, devices);
+  return wrong.empty() ? "" : "the device list is no permutation: " + llvm::StringRef(wrong).split(": ").second.str();
 }
 
 Ints devicesOf(const DeviceList& list) {

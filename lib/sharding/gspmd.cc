@@ -5,8 +5,10 @@
 #include <map>
 
 #include "device_list.h"
+#include "llvm/ADT/StringExtras.h"
 #include "tpu/sharding/text.h"
 #include "tpu/support/diagnostics.h"
+#include "tpu/support/nearest.h"
 
 namespace tpu::sharding {
 
@@ -65,13 +67,14 @@ struct Text {
   int64_t devices = 0;  // 0: names no tiles
 };
 
-/// Null where understood, otherwise why not.
-const char* readTiles(llvm::StringRef& s, Text& out) {
+/// Empty where understood, otherwise why not.
+std::string readTiles(llvm::StringRef& s, Text& out) {
   if (!readInts(s, '[', ']', out.tiles)) return "expected tile counts in brackets";
   out.devices = productOf(out.tiles);
   if (out.devices < 1) return "expected positive tile counts";
   s = s.ltrim();
-  if (const char* why = s.consume_front("<=") ? readIota(s, out.devices, out.list) : readIds(s, out.devices, out.list)) return why;
+  const std::string why = s.consume_front("<=") ? readIota(s, out.devices, out.list) : readIds(s, out.devices, out.list);
+  if (!why.empty()) return why;
   s = s.ltrim(" ,");
   if (s.consume_front("last_tile_dim_replicate")) {
     out.subgroups.push_back("replicated");
@@ -85,7 +88,14 @@ const char* readTiles(llvm::StringRef& s, Text& out) {
     }
   }
   if (out.subgroups.size() > out.tiles.size()) return "more subgroups than tile counts";
-  return nullptr;
+  return "";
+}
+
+/// The tiles once for each part of a larger mesh; empty where they do not say it.
+std::string repeatedTiles(const Text& t, int64_t devices) {
+  if (devices % t.devices != 0 || !t.subgroups.empty() || t.list.iota.size() != 1) return "";
+  return "; write {devices=[" + commaList(t.tiles) + "," + std::to_string(devices / t.devices) + "]<=[" + std::to_string(devices) +
+         "] last_tile_dim_replicate} to repeat them";
 }
 
 /// Steps minor to major over positions of the mesh. The order inside of a last group that replicates means nothing.
@@ -160,6 +170,19 @@ int64_t gspmdDevices(llvm::StringRef text) {
   return n;
 }
 
+std::string gspmdRankText(llvm::StringRef text, size_t rank, size_t dims) {
+  const std::string out = "mhlo.sharding \"" + text.str() + "\" has " + std::to_string(dims) + " dimensions, the tensor " + std::to_string(rank);
+  llvm::StringRef head = text.take_until([](char c) { return c == '['; }), rest = text.drop_front(head.size());
+  Ints tiles;
+  if (!head.ends_with("devices=") || !readInts(rest, '[', ']', tiles) || tiles.size() < dims) return out;
+  for (; dims > rank; --dims) {
+    if (tiles[dims - 1] != 1) return out;
+    tiles.erase(tiles.begin() + dims - 1);
+  }
+  tiles.insert(tiles.begin() + dims, rank - dims, 1);
+  return out + "; write " + (head + "[" + commaList(tiles) + "]" + rest).str();
+}
+
 llvm::SmallVector<llvm::StringRef, 4> splitTuple(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef, 4> out;
   text = text.trim();
@@ -199,12 +222,16 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
     if (s.consumeInteger(10, out.device) || out.device < 0) return refuse("expected the number of a device");
   } else if (s.consume_front("devices=")) {
     out.kind = GspmdKind::kTiled;
-    if (const char* why = readTiles(s, tiles)) return refuse(why);
+    if (std::string why = readTiles(s, tiles); !why.empty()) return refuse(why);
     if (tiles.devices != mesh.numDevices())
-      return refuse(llvm::Twine(tiles.devices) + " devices, the mesh has " + llvm::Twine(mesh.numDevices()));
+      return refuse(llvm::Twine(tiles.devices) + " devices, the mesh has " + llvm::Twine(mesh.numDevices()) +
+                    repeatedTiles(tiles, mesh.numDevices()));
   } else {
-    return refuse("this form is not known");
+    const llvm::StringRef word = s.take_while([](char c) { return llvm::isAlpha(c) || c == '_'; });
+    return refuse("this form is not known" + suggestName(word, {"replicated", "manual", "maximal", "devices", "unknown"}));
   }
+  if (out.kind == GspmdKind::kMaximal && out.device >= mesh.numDevices())
+    return refuse("device " + llvm::Twine(out.device) + " is none of " + llvm::Twine(mesh.numDevices()) + " devices");
   s = s.ltrim(" ,");
   if (s.consume_front("shard_as") || s.starts_with("shard_like")) {
     out.like = s.consume_front("shard_like");
@@ -269,7 +296,7 @@ Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
     llvm::StringRef s = text.drop_front(std::min(text.size(), text.find("devices=")));
     Text t;
     Steps steps;
-    if (!s.consume_front("devices=") || readTiles(s, t) || t.devices != mesh.axes[0].size || stepsOf(mesh, t, steps)) continue;
+    if (!s.consume_front("devices=") || !readTiles(s, t).empty() || t.devices != mesh.axes[0].size || stepsOf(mesh, t, steps)) continue;
     mesh.device_ids.assign(t.list.ids.begin(), t.list.ids.end());
   }
   // Where they cut, from the major side.
@@ -308,12 +335,6 @@ Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
 
 namespace {
 
-std::string joined(llvm::ArrayRef<int64_t> list) {
-  std::string out;
-  for (int64_t v : list) out += (out.empty() ? "" : ",") + std::to_string(v);
-  return out;
-}
-
 /// "<=[4,2]T(1,0)": lists of atoms as they follow each other, against the order of the mesh.
 std::string iotaOf(const Axes& tiled) {
   Axes order = tiled;
@@ -337,7 +358,7 @@ std::string iotaOf(const Axes& tiled) {
   for (const auto& r : sorted) shape.push_back(r.second);
   for (const auto& r : runs) perm.push_back(std::find(sorted.begin(), sorted.end(), r) - sorted.begin());
   if (shape.empty()) shape.push_back(1);
-  return "<=[" + joined(shape) + "]" + (runs.size() > 1 ? "T(" + joined(perm) + ")" : "");
+  return "<=[" + commaList(shape) + "]" + (runs.size() > 1 ? "T(" + commaList(perm) + ")" : "");
 }
 
 /// The devices in the order of tiles, by the mesh's own order.
@@ -351,7 +372,7 @@ std::string listOf(const Mesh& mesh, const Axes& tiled) {
     }
     ids.push_back(mesh.device_ids[position]);
   }
-  return joined(ids);
+  return commaList(ids);
 }
 
 std::string tilesText(const Mesh& mesh, const Gspmd& g) {
@@ -378,7 +399,7 @@ std::string tilesText(const Mesh& mesh, const Gspmd& g) {
       if (a.size > 1) tiled.push_back(a);
     }
   }
-  std::string out = "devices=[" + joined(tiles) + "]" + (mesh.device_ids.empty() ? iotaOf(tiled) : listOf(mesh, tiled));
+  std::string out = "devices=[" + commaList(tiles) + "]" + (mesh.device_ids.empty() ? iotaOf(tiled) : listOf(mesh, tiled));
   if (subgroups.empty()) return out;
   return out + (plain ? " last_tile_dim_replicate" : " last_tile_dims={" + subgroups + "}");
 }

@@ -218,7 +218,8 @@ llvm::Expected<Mesh> parseNamedMesh(llvm::StringRef& text, llvm::StringRef where
   }
   if (llvm::StringRef list = rest.ltrim(" ,"); list.consume_front("device_ids=(")) {
     DeviceList ids;
-    if (const char* why = list.starts_with("[") ? readIota(list, devices, ids) : readIds(list, devices, ids)) return bad(why);
+    const std::string why = list.starts_with("[") ? readIota(list, devices, ids) : readIds(list, devices, ids);
+    if (!why.empty()) return bad(why);
     if (!list.consume_front(")")) return bad("expected ')'");
     for (int64_t id : devicesOf(ids)) mesh.device_ids.push_back(id);
     if (std::is_sorted(mesh.device_ids.begin(), mesh.device_ids.end())) mesh.device_ids.clear();

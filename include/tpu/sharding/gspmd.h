@@ -25,6 +25,9 @@ struct Gspmd {
   friend bool operator==(const Gspmd&, const Gspmd&) = default;
 };
 
+/// "mhlo.sharding "{devices=[8]<=[8]}" has 1 dimensions, the tensor 2; write {devices=[8,1]<=[8]}"
+std::string gspmdRankText(llvm::StringRef text, size_t rank, size_t dims);
+
 /// Converts one string (not a tuple). Refused at `where`: forms that no axis list of `mesh` expresses.
 llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::StringRef where);
 /// In the iota form, or as a list of devices where the mesh has an order of its own: what parseGspmd reads back to

@@ -1,5 +1,6 @@
 // Rules of the sharding dialect: constraints, manual computations, named computations.
 #include "check.h"
+#include "tpu/hlo/sharding_mistakes.h"
 
 namespace tpu::hlo {
 namespace {
@@ -9,8 +10,7 @@ llvm::Error needRankOf(OpCheck& c, ShardingId id, const Type& type) {
   if (c.m.meshes[c.m.sharding(id).mesh.v].maximal_device >= 0) return llvm::Error::success();
   size_t dims = c.m.sharding(id).dims.size();
   if (type.kind == TypeKind::kTensor && dims != type.dims.size())
-    return tpu::fail(Code::kShardingMisfit, c.m.loc(c.op.loc),
-                     "sharding of " + llvm::Twine(dims) + " dimensions on " + c.text(type));
+    return tpu::fail(Code::kShardingMisfit, c.m.loc(c.op.loc), shardingRankText(c.m, c.m.sharding(id), type));
   return llvm::Error::success();
 }
 
