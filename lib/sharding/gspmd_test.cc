@@ -93,7 +93,7 @@ TEST(Gspmd, NamedShardingsRefused) {
            {"{mesh['a'=2,'b'=0], replicated}", "expected 'name'=size"},
            {"{mesh['a'=4294967296,'b'=4294967296], replicated}", "more than 2^24 devices"},
            {"{mesh['a'=2 'b'=4], replicated}", "expected ',' or ']'"},
-           {"{mesh['a'=2,'b'=4], device_ids=([4,2]T(1,1)), replicated}", "the permutation does not suit the iota shape"},
+           {"{mesh['a'=2,'b'=4], device_ids=([4,2]T(1,1)), replicated}", "does not permute the iota shape"},
            {"{mesh['a'=2,'b'=4], device_ids=(0,1,2), replicated}", "another number of devices"},
            {"{mesh['a'=2,'b'=4], device_ids=(0,1,2,3,4,5,6,7, replicated}", "expected ')'"},
            {"{mesh['a'=2,'b'=4], [{'c'}]}", "has no axis 'c'"},
