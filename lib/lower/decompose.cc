@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tpu/hlo/analysis.h"
-#include "tpu/hlo/builder.h"
 
 namespace tpu::lower {
 namespace {
@@ -44,6 +43,7 @@ class Decomposer {
     switch (m_.op(id).opcode) {
       case Opcode::broadcast_in_dim: return ascendingBroadcast(b, id);
       case Opcode::bitcast_convert: return bitcast(b, id);
+      case Opcode::convolution: return productOfConvolution(b, m_, id);
       default: return ValueId();
     }
   }

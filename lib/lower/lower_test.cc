@@ -213,6 +213,19 @@ TEST(Lower, Bitcasts) {
         "  return %0, %1, %2, %3, %4 : tensor<3x5xi32>, tensor<3x5x4xui8>, tensor<7xi32>, tensor<3xf32>, tensor<3x2x2xi8>\n}\n");
 }
 
+// Products as XLA writes them for TPUs, windows of one element, and spatial dimensions that pair up like a batch.
+TEST(Lower, ConvolutionsThatAreProducts) {
+  auto conv = [](const char* a, const char* b, const char* out, const char* labels, const std::string& window) {
+    check(std::string("func.func @main(%a: ") + a + ", %b: " + b + ") -> " + out + " {\n  %0 = stablehlo.convolution(%a, %b) dim_numbers = " + labels +
+          ", window = {" + window + "} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, "
+          "#stablehlo<precision HIGHEST>]} : (" + a + ", " + b + ") -> " + out + "\n  return %0 : " + out + "\n}\n");
+  };
+  conv("tensor<5x7xf32>", "tensor<7x3xf32>", "tensor<5x3xf32>", "[b, f]x[i, o]->[b, f]", "");
+  conv("tensor<7x5xf32>", "tensor<3x7xf32>", "tensor<3x5xf32>", "[f, b]x[o, i]->[f, b]", "");
+  conv("tensor<2x4x3x5xf32>", "tensor<1x1x5x6xf32>", "tensor<2x4x3x6xf32>", "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "stride = [1, 1]");
+  conv("tensor<4x2x3xf32>", "tensor<5x3x4xf32>", "tensor<2x4x5xf32>", "[0, b, f]x[o, i, 0]->[b, 0, f]", "stride = [3], lhs_dilate = [4]");
+}
+
 TEST(Lower, Tuples) {
   const std::string t = "tuple<tensor<3xf32>, tensor<7xi32>>", u = "tuple<" + t + ", tensor<7xi32>>";
   check("func.func private @swap(%t: " + u + ") -> " + t + " {\n"
