@@ -94,7 +94,7 @@ TEST(Gspmd, NamedShardingsRefused) {
            {"{mesh['a'=4294967296,'b'=4294967296], replicated}", "more than 2^24 devices"},
            {"{mesh['a'=2 'b'=4], replicated}", "expected ',' or ']'"},
            {"{mesh['a'=2,'b'=4], device_ids=([4,2]T(1,1)), replicated}", "does not permute the iota shape"},
-           {"{mesh['a'=2,'b'=4], device_ids=(0,1,2), replicated}", "another number of devices"},
+           {"{mesh['a'=2,'b'=4], device_ids=(0,1,2), replicated}", "devices are listed for"},
            {"{mesh['a'=2,'b'=4], device_ids=(0,1,2,3,4,5,6,7, replicated}", "expected ')'"},
            {"{mesh['a'=2,'b'=4], [{'c'}]}", "has no axis 'c'"},
            {"{mesh['a'=2,'b'=4], [{'a'}, {'a'}]}", "uses axis 'a' twice"},
