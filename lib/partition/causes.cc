@@ -30,23 +30,17 @@ Cause resultCause(hlo::OpId id, hlo::LocId asked) {
           "ask for the sharding that the operands give"};
 }
 
-/// What removes the all_reduce of a partial result: a scalar cannot be scattered.
-static llvm::StringRef insteadOfReducing(const hlo::Module& m, hlo::OpId id, llvm::StringRef scattered, llvm::StringRef whole) {
+Cause partialCause(const hlo::Module& m, hlo::OpId id, hlo::LocId asked, bool scattered) {
   auto scalar = [&](hlo::ValueId v) { return m.typeOf(v).numElements() == 1; };
-  return llvm::all_of(m.op(id).results, scalar) ? whole : scattered;
-}
-
-Cause partialCause(const hlo::Module& m, hlo::OpId id, hlo::LocId asked) {
+  const bool all_reduce = !scattered && !llvm::all_of(m.op(id).results, scalar);  // which a reduce_scatter could take the place of
   switch (m.op(id).opcode) {
     case Opcode::dot_general:
     case Opcode::dot:
     case Opcode::convolution:
       return {"contract-dim", id, asked,
               "a contracted dimension is sharded, so every device has a partial sum",
-              insteadOfReducing(m, id,
-                                "shard the result over the same axes for a reduce_scatter, or leave the contracted "
-                                "dimension whole",
-                                "leave the contracted dimension whole")};
+              all_reduce ? "shard the result over the same axes for a reduce_scatter, or leave the contracted dimension whole"
+                         : "leave the contracted dimension whole"};
     case Opcode::gather:
       return {"gather-dim", id, asked,
               "the indexed dimension is sharded, so every device finds only its own rows",
@@ -57,13 +51,12 @@ Cause partialCause(const hlo::Module& m, hlo::OpId id, hlo::LocId asked) {
               "leave the sliced dimension whole, or shard another one"};
     case Opcode::scatter:
       return {"scatter-dim", id, asked, "updates are sharded over indices, so every device has a partial sum",
-              "shard the updated operand over the same axes for a reduce_scatter"};
+              all_reduce ? "shard the updated operand over the same axes for a reduce_scatter"
+                         : "shard the updates along the dimensions that they write whole"};
     default:
       return {"reduce-dim", id, asked, "a reduced dimension is sharded, so every device has a partial result",
-              insteadOfReducing(m, id,
-                                "shard the result over the same axes for a reduce_scatter, or leave the reduced "
-                                "dimension whole",
-                                "leave the reduced dimension whole")};
+              all_reduce ? "shard the result over the same axes for a reduce_scatter, or leave the reduced dimension whole"
+                         : "leave the reduced dimension whole"};
   }
 }
 

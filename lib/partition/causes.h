@@ -17,8 +17,8 @@ struct Cause {
 Cause operandCause(const hlo::Module& m, hlo::OpId op, hlo::LocId asked_at, llvm::StringRef note);
 /// A result is wanted in another sharding than the operation gives.
 Cause resultCause(hlo::OpId op, hlo::LocId asked_at);
-/// A result is a partial sum on every device.
-Cause partialCause(const hlo::Module& m, hlo::OpId op, hlo::LocId asked_at);
+/// A result is a partial sum on every device; `scattered`: it is wanted sharded over the axes along which it is summed.
+Cause partialCause(const hlo::Module& m, hlo::OpId op, hlo::LocId asked_at, bool scattered);
 
 /// A collective that an operation's own expansion makes, by its code: "halo", "mirror", "sort", ...
 Cause expansionCause(hlo::OpId op, llvm::StringRef code);

@@ -299,7 +299,7 @@ class Resharder {
       ShardingId want_id = internLayout(m_, ctx_.mesh, wanted);
       replace(v, emitReshard(v, made, wanted, want_id, r,
                              made.unreduced.empty() ? resultCause(id, originOf(m_.op(id).results[i]))
-                                                    : partialCause(m_, id, contractedAt(id))));
+                                                    : partialCause(m_, id, contractedAt(id), scatters(made, wanted))));
     }
   }
 
@@ -387,6 +387,13 @@ class Resharder {
     }
   }
 
+  /// A partial sum that is wanted sharded over all of its axes.
+  static bool scatters(const Layout& made, const Layout& wanted) {
+    return llvm::all_of(made.unreduced, [&](const hlo::AxisRef& a) {
+      return llvm::any_of(wanted.dims, [&](const Axes& d) { return sharding::overlaps(a, d); });
+    });
+  }
+
   /// a + b of two partial sums over the same axes is one partial sum: it is reduced once.
   bool sumOfPartials(OpId id, RegionId r) {
     Opcode opcode = m_.op(id).opcode;
@@ -403,7 +410,8 @@ class Resharder {
     replace(result,
             emitReshard(result, made, wanted, internLayout(m_, ctx_.mesh, wanted), r,
                         {"contract-dim", id, contractedAt(first), "the sum of partial results, reduced once",
-                         "shard the result over the same axes for a reduce_scatter"}));
+                         scatters(made, wanted) ? "leave the contracted dimensions whole"
+                                                : "shard the result over the same axes for a reduce_scatter"}));
     return true;
   }
 
