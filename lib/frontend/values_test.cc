@@ -140,7 +140,7 @@ TEST(Shardings, MistakesAreRefused) {
                        .str());
   };
   EXPECT_EQ(refused("@mesh, [{\"q\"}]"), "3:74: mesh 'mesh' has no axis 'q'; known are x");
-  EXPECT_EQ(refused("@other, [{}]"), "3:65: unknown mesh '@other'");
+  EXPECT_EQ(refused("@other, [{}]"), "3:65: unknown mesh '@other'; known are mesh");
   EXPECT_EQ(refused("@mesh, [{\"x\":(3)2}]"), "3:74: sub-axis \"x\":(3)2 does not divide axis 'x' of size 4; \"x\":(2)2 does");
   EXPECT_EQ(refused("@mesh, [{}, {}]"), "3:17: sharding of 2 dimensions on f32[8]; write [{}]");
 }
