@@ -221,7 +221,8 @@ void StableHloWriter::groups(const Groups& groups) {
 }
 
 void StableHloWriter::attr(OpId id, const Attr& attr) {
-  Opcode opcode = m.op(id).opcode;
+  const Op& op = m.op(id);
+  Opcode opcode = op.opcode;
   llvm::StringRef dialect = opInfo(opcode).name.starts_with("chlo.") ? "#chlo<" : "#stablehlo<";
   if (attr.key == K::extra) return item(attr.str);
   if (attr.key == K::channel_type) return;
@@ -292,11 +293,11 @@ void StableHloWriter::attr(OpId id, const Attr& attr) {
       break;
     case AttrKind::kSharding:
       os << "#sdy.sharding";
-      sharding(attr.sharding);
+      sharding(attr.sharding, op.operands.empty() ? 0 : m.typeOf(op.operands[0]).rank());
       break;
     case AttrKind::kShardings:
       os << "#sdy.sharding_per_value<";
-      shardings(attr.ints);
+      shardings(attr.ints, attr.key == K::in_shardings ? llvm::ArrayRef<ValueId>(op.operands) : llvm::ArrayRef<ValueId>(op.results));
       os << '>';
       break;
     case AttrKind::kType:

@@ -131,7 +131,14 @@ void StableHloWriter::axisNames(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes) 
   os << '}';
 }
 
-void StableHloWriter::sharding(ShardingId id) {
+// None is one of an empty mesh: nothing is asked for.
+void StableHloWriter::sharding(ShardingId id, int64_t rank) {
+  if (!id) {
+    os << "<mesh<[]>, [";
+    for (int64_t i = 0; i < rank; ++i) os << (i ? ", {}" : "{}");
+    os << "]>";
+    return;
+  }
   const Sharding& s = m.sharding(id);
   const Mesh& mesh = m.meshes[s.mesh.v];
   os << '<';
@@ -166,9 +173,12 @@ void StableHloWriter::sharding(ShardingId id) {
   os << '>';
 }
 
-void StableHloWriter::shardings(llvm::ArrayRef<int64_t> ids) {
+void StableHloWriter::shardings(llvm::ArrayRef<int64_t> ids, llvm::ArrayRef<ValueId> values) {
   os << '[';
-  llvm::interleaveComma(ids, os, [&](int64_t id) { sharding(ShardingId(static_cast<uint32_t>(id))); });
+  for (size_t i = 0; i < ids.size(); ++i) {
+    os << (i ? ", " : "");
+    sharding(ShardingId(static_cast<uint32_t>(ids[i])), i < values.size() ? m.typeOf(values[i]).rank() : 0);
+  }
   os << ']';
 }
 

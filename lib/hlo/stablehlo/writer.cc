@@ -240,7 +240,7 @@ void StableHloWriter::pretty(OpId id, unsigned indent) {
     operands(op);
     if (const Attr* out = m.findAttr(id, AttrKey::sharding)) {
       os << " out_sharding=";
-      sharding(out->sharding);
+      sharding(out->sharding, m.typeOf(op.results[0]).rank());
     }
     os << " : ";
     type(m.value(op.results[0]).type);
@@ -257,7 +257,7 @@ void StableHloWriter::pretty(OpId id, unsigned indent) {
   for (AttrKey key : {AttrKey::in_shardings, AttrKey::out_shardings}) {
     if (named && !m.has(id, key)) continue;
     os << ' ' << attrName(key) << '=';
-    shardings(m.getInts(id, key));
+    shardings(m.getInts(id, key), key == AttrKey::in_shardings ? llvm::ArrayRef<ValueId>(op.operands) : llvm::ArrayRef<ValueId>(op.results));
   }
   if (const Attr* manual = m.findAttr(id, AttrKey::manual_axes)) {
     os << " manual_axes=";

@@ -46,8 +46,9 @@ class StableHloWriter {
   void types(llvm::ArrayRef<TypeId> types);
   void literal(const Literal& literal);
   void element(ElementType type, const uint8_t* bytes);
-  void sharding(ShardingId id);
-  void shardings(llvm::ArrayRef<int64_t> ids);
+  /// `rank`, `values`: of what is sharded, for where there is none.
+  void sharding(ShardingId id, int64_t rank = 0);
+  void shardings(llvm::ArrayRef<int64_t> ids, llvm::ArrayRef<ValueId> values);
   void axisNames(const Mesh& mesh, llvm::ArrayRef<AxisRef> axes);
   void meshBody(const Mesh& mesh);
 
