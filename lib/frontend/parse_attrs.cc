@@ -185,7 +185,10 @@ bool Parser::attrValue(OpId op, AttrKey key) {
     case AttrKind::kInts:
     case AttrKind::kBools: {
       Ints values;
-      if (!ints(values)) return false;
+      bools_ = attr.kind == AttrKind::kBools;
+      const bool read = ints(values);
+      bools_ = false;
+      if (!read) return false;
       attr.ints.assign(values.begin(), values.end());
       break;
     }

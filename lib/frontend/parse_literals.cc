@@ -252,8 +252,8 @@ bool Parser::denseInts(Ints& values, hlo::Dims& dims) {
   const char* at = c.p;
   if (!literal(data)) return false;
   const Type& t = m.type(data.type);
-  if (t.element != ElementType::kS64 && t.element != ElementType::kPred)
-    return c.error(Code::kBadLiteral, at, "expected integers of type i64");
+  if (t.element != (bools_ ? ElementType::kPred : ElementType::kS64))
+    return c.error(Code::kBadLiteral, at, bools_ ? "expected values of type i1" : "expected integers of type i64");
   if (t.numElements() > (1 << 22))
     return c.error(Code::kBadLiteral, at, "too many elements for an attribute");
   dims = t.dims;

@@ -210,6 +210,7 @@ class Parser {
   bool saw_file_loc_ = false;
   bool trailing_comma_ = false;  // operandList took a comma in front of something else
   RegionId applied_region_;      // made for "applies stablehlo.add" by the op that is being read
+  bool bools_ = false;           // ints() reads truth values
   bool in_keyword_ = false;      // "dim = 0 : (t) -> t": the colon belongs to the op
 
   std::vector<Alias> numbered_locs_;  // #locN by N + 1; #loc is 0

@@ -45,7 +45,7 @@ void fillDefaults(hlo::Module& m, hlo::OpId op) {
       fill(AttrKey::padding, 2 * rank, 0);
       return;
     case Opcode::select_and_scatter:
-      for (AttrKey key : {AttrKey::window_dimensions, AttrKey::window_strides}) fill(key, rank, 1);
+      fill(AttrKey::window_strides, rank, 1);
       fill(AttrKey::padding, 2 * rank, 0);
       return;
     case Opcode::sort:

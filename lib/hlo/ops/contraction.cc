@@ -45,15 +45,19 @@ llvm::Error needPrecision(OpCheck& c) {
   constexpr llvm::StringRef kFields[] = {"lhs_precision_type",  "rhs_precision_type",       "accumulation_type",
                                          "lhs_component_count", "rhs_component_count",      "num_primitive_operations",
                                          "allow_imprecise_accumulation"};
+  llvm::StringRef rest = algorithm.trim("<> ");
   for (size_t i = 0; i < std::size(kFields); ++i) {
-    llvm::StringRef rest = algorithm.split(kFields[i]).second.ltrim();
-    if (!rest.consume_front("=") || rest.ltrim().empty())
-      return c.fail(I(8 + i), "the algorithm does not say its " + kFields[i]);
+    if (i > 0) rest.consume_front(",");
+    const bool named = (rest = rest.ltrim()).consume_front(kFields[i]) && (rest = rest.ltrim()).consume_front("=");
+    const llvm::StringRef value = rest.take_until([](char ch) { return ch == ','; });
+    if (!named || value.trim().empty())
+      return c.fail(I(8 + i), "expected " + kFields[i] + " of the algorithm, found '" + rest + "'");
+    rest = rest.drop_front(value.size());
   }
   constexpr llvm::StringRef kCounts[] = {"lhs_component_count", "rhs_component_count",
                                          "num_primitive_operations"};
   for (size_t i = 0; i < 3; ++i) {
-    llvm::StringRef rest = algorithm.split(kCounts[i]).second.ltrim();
+    rest = algorithm.split(kCounts[i]).second.ltrim();
     int64_t count = 1;
     rest.consume_front("=");
     rest = rest.ltrim();

@@ -18,6 +18,7 @@ llvm::Error ruleBroadcast(OpCheck& c) {
 llvm::Error ruleBroadcastInDim(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
+  if (auto e = c.needStaticResult(0, O(1))) return e;
   if (auto e = needBroadcast(c)) return e;
   c.yieldGiven();
   return llvm::Error::success();

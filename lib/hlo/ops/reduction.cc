@@ -85,13 +85,13 @@ llvm::Error ruleSelectAndScatter(OpCheck& c) {
   if (auto e = c.needRank(2, 0, I(3))) return e;
   if (c.in(2).element != operand.element)
     return c.fail(C(3), "init value is " + c.text(c.in(2)) + " for an operand of " + c.text(operand));
-  if (c.has(AttrKey::window_dimensions))
-    if (auto e = c.needLength(AttrKey::window_dimensions, operand.dims.size(), C(4))) return e;
+  if (auto e = c.needAttr(AttrKey::window_dimensions, I(4))) return e;
+  if (auto e = c.needLength(AttrKey::window_dimensions, operand.dims.size(), C(4))) return e;
   if (auto e = c.needPositive(AttrKey::window_dimensions, C(5))) return e;
   if (auto e = needWindow(c, kReduceWindowKeys, operand.dims.size(), kSelectAndScatter)) return e;
   Dims expected;
   for (size_t i = 0; i < operand.dims.size(); ++i) {
-    int64_t window = c.has(AttrKey::window_dimensions) ? c.ints(AttrKey::window_dimensions)[i] : 1;
+    int64_t window = c.ints(AttrKey::window_dimensions)[i];
     expected.push_back(
         windowPositions(c, kReduceWindowKeys, c.ints(AttrKey::padding), i, operand.dims[i], window));
   }
