@@ -84,6 +84,8 @@ class Localiser {
   hlo::ValueId entryAt(llvm::ArrayRef<int64_t> table, sharding::AxesRef axes);
   hlo::ValueId spread(hlo::ValueId all, int64_t dim, const Window& w, sharding::AxesRef axes, hlo::ValueId fill,
                       int64_t own);
+  hlo::ValueId repeatEnds(hlo::ValueId v, int64_t dim, hlo::ValueId position, int64_t size);
+  hlo::ValueId foldEnds(hlo::ValueId v, int64_t dim, hlo::ValueId position, int64_t size, hlo::ValueId init);
   int64_t runningDim(hlo::OpId id) const;
   llvm::Error runningTotal(hlo::OpId id, hlo::ValueId x, int64_t dim, llvm::SmallVector<int64_t, 8> padding);
   llvm::Error sliceOp(hlo::OpId id);

@@ -297,26 +297,66 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
   return running < 0 ? llvm::Error::success() : runningTotal(id, first, running, std::move(padding));
 }
 
+/// What lies beyond the ends of the whole dimension repeats the first and the last element. `position`: of the first element
+/// here.
+ValueId Localiser::repeatEnds(ValueId v, int64_t dim, ValueId position, int64_t size) {
+  const hlo::Dims dims = m_.typeOf(v).dims;
+  llvm::SmallVector<int64_t, 6> one(dims.begin(), dims.end()), places;
+  for (size_t d = 0; d < dims.size(); ++d) places.push_back(static_cast<int64_t>(d));
+  one[dim] = 1;
+  const ValueId row = v;
+  for (auto [end, from, to] : {std::tuple(int64_t{0}, int64_t{INT32_MIN}, int64_t{0}), {size - 1, size, INT32_MAX}}) {
+    llvm::SmallVector<ValueId, 6> at(dims.size(), s32(0));
+    at[dim] = b_.subtract(s32(end), position);
+    const ValueId repeated = b_.broadcastInDim(b_.dynamicSlice(row, at, one), dims, places);
+    v = b_.select(inRange(dims, dim, position, from, to), repeated, v);
+  }
+  return v;
+}
+
+/// What was added to elements beyond the ends, to those that they repeat.
+ValueId Localiser::foldEnds(ValueId v, int64_t dim, ValueId position, int64_t size, ValueId init) {
+  const hlo::Dims dims = m_.typeOf(v).dims;
+  const ValueId zero = zeroOf(b_, v), zeros = b_.broadcastScalar(zero, dims);
+  const ValueId added = isIdentity(init, Opcode::add) ? v : b_.subtract(v, b_.broadcastScalar(init, dims));
+  llvm::SmallVector<int64_t, 6> places;
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+    if (d != dim) places.push_back(d);
+  }
+  for (auto [end, from, to] : {std::tuple(int64_t{0}, int64_t{INT32_MIN}, int64_t{0}), {size - 1, size, INT32_MAX}}) {
+    const ValueId beyond = b_.select(inRange(dims, dim, position, from, to), added, zeros);
+    const ValueId sum = b_.broadcastInDim(b_.reduce(beyond, zero, {dim}, Opcode::add), dims, places);
+    v = b_.add(v, b_.select(inRange(dims, dim, position, end, end + 1), sum, zeros));
+  }
+  return v;
+}
+
 /// Every device scatters from all windows that touch its rows and keeps those rows: windows at a border are looked at by both
-/// sides. Windows beyond the ends add nothing.
+/// sides. Windows beyond the ends add nothing. Padding is never selected: at the ends of the array it repeats the last element
+/// inside, of which every padded window has one, so that whatever the region compares, it keeps either that element or its
+/// copy, and what the copy got is added to the element.
 llvm::Error Localiser::selectAndScatterOp(OpId id) {
   ValueId x = m_.op(id).operands[0], source = m_.op(id).operands[1], y = m_.op(id).results[0];
   const hlo::Dims from = globalType(x).dims, windows = globalType(source).dims;
   Layout l = layout(x);
   ValueId operand = current(x), updates = current(source);
-  const auto preferred = preferredOf(m_, m_.op(id).regions[0]);
-  ValueId last = preferred ? *b_.identity(*preferred, m_.tensorType(m_.typeOf(operand).element, {})) : zeroOf(b_, operand);
+  const ValueId init = current(m_.op(id).operands[2]);
   llvm::SmallVector<int64_t, 8> padding(m_.getInts(id, AttrKey::padding));
   if (padding.empty()) padding.assign(2 * from.size(), 0);
   llvm::SmallVector<int64_t, 6> begin(from.size(), -1);  // of the own rows, where a window was fetched
+  llvm::SmallVector<ValueId, 6> padded(from.size());     // the position of its first row, where windows are padded
   for (size_t d = 0; d < from.size(); ++d) {
     const auto sizes = m_.getInts(id, AttrKey::window_dimensions), strides = m_.getInts(id, AttrKey::window_strides);
     const int64_t size = sizes.empty() ? 1 : sizes[d], stride = strides.empty() ? 1 : strides[d];
     const bool apart = size == stride && padding[2 * d] == 0 && padding[2 * d + 1] == 0 && from[d] == windows[d] * size;
     if (l.dims[d].empty() || apart) continue;
     auto w = windowsOf(m_, id, d, d, {from[d], windows[d]}, from[d], sharding::product(l.dims[d]));
-    operand = fetch(operand, d, w[0], l.dims[d], last);
+    operand = fetch(operand, d, w[0], l.dims[d], zeroOf(b_, operand));
     updates = fetch(updates, d, w[1], l.dims[d], zeroOf(b_, updates));
+    if (padding[2 * d] != 0 || padding[2 * d + 1] != 0) {
+      padded[d] = affine(l.dims[d], w[0].step, w[0].start);
+      operand = repeatEnds(operand, d, padded[d], from[d]);
+    }
     padding[2 * d] = padding[2 * d + 1] = 0;
     begin[d] = -w[0].start;
   }
@@ -328,6 +368,9 @@ llvm::Error Localiser::selectAndScatterOp(OpId id) {
   const hlo::Dims own = m_.typeOf(y).dims;
   m_.value(y).type = m_.tensorType(m_.typeOf(y).element, m_.typeOf(operand).dims);
   ValueId v = y;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (padded[d]) v = foldEnds(v, d, padded[d], from[d], init);
+  }
   for (size_t d = 0; d < from.size(); ++d) {
     if (begin[d] >= 0) v = b_.sliceDim(v, d, begin[d], begin[d] + own[d]);
   }

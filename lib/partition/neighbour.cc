@@ -129,7 +129,7 @@ llvm::SmallVector<Window, 2> scatteredWindows(const hlo::Module& m, hlo::OpId id
   const int64_t low = get(AttrKey::padding, 2 * dim, 0), high = get(AttrKey::padding, 2 * dim + 1, 0);
   if (sizes.size() != 2 || own % stride != 0 || window < stride) return {};
   if (sharding::reducerOf(m, m.op(id).regions[1]) != Opcode::add) return {};
-  if ((low != 0 || high != 0) && !preferredOf(m, m.op(id).regions[0])) return {};
+  if (low < 0 || high < 0 || low >= window || high >= window) return {};  // a window of padding alone, or rows that none sees
   auto floor = [&](int64_t n) { return n >= 0 ? n / stride : -((-n + stride - 1) / stride); };
   const int64_t first = floor(low - window + stride), last = floor(own - 1 + low), count = last - first + 1;
   return {{sizes[0], shards, first * stride - low, own, (count - 1) * stride + window},
@@ -137,23 +137,6 @@ llvm::SmallVector<Window, 2> scatteredWindows(const hlo::Module& m, hlo::OpId id
 }
 
 }  // namespace
-
-std::optional<Opcode> preferredOf(const hlo::Module& m, hlo::RegionId region) {
-  const hlo::Region& r = m.region(region);
-  if (r.args.size() != 2 || r.ops.size() != 2 || m.op(r.ops[0]).opcode != Opcode::compare) return std::nullopt;
-  const hlo::Op& op = m.op(r.ops[0]);
-  if (op.operands[0] != r.args[0] || op.operands[1] != r.args[1] || m.op(r.ops[1]).operands[0] != op.results[0]) return std::nullopt;
-  switch (static_cast<hlo::Comparison>(m.getInt(r.ops[0], AttrKey::comparison_direction))) {
-    case hlo::Comparison::kGe:
-    case hlo::Comparison::kGt:
-      return Opcode::maximum;
-    case hlo::Comparison::kLe:
-    case hlo::Comparison::kLt:
-      return Opcode::minimum;
-    default:
-      return std::nullopt;
-  }
-}
 
 llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId id, int64_t dim, int64_t result_dim,
                                        llvm::ArrayRef<int64_t> sizes, int64_t result_size, int64_t shards) {

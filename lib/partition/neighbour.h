@@ -60,9 +60,6 @@ llvm::SmallVector<Window, 2> windowsOf(const hlo::Module& m, hlo::OpId op, int64
 /// the result.
 Window tapsWindow(const hlo::Module& m, hlo::OpId convolution, int64_t dim, int64_t size, int64_t taps, int64_t shards);
 
-/// maximum or minimum where the select region of select_and_scatter keeps the larger or the smaller element.
-std::optional<hlo::Opcode> preferredOf(const hlo::Module& m, hlo::RegionId select);
-
 /// 1 where a reduce_window is a running total from the low end along `dim` of whole size `n` (window and padding
 /// reach over all of it), -1 from the high end, 0 otherwise.
 int cumulativeDirection(const hlo::Module& m, hlo::OpId op, int64_t dim, int64_t n);

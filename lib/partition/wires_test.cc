@@ -168,13 +168,16 @@ TEST(Wires, NarrowIndicesIntoAWideTable) {
 )").bytes, 0);
 }
 
-// The gradient of pooling: windows overlap, stick out of the array and look over borders of shards.
+// The gradient of pooling: windows overlap, stick out of the array and look over borders of shards. Padding is not selected,
+// not even where every element is as small as can be.
 TEST(Wires, PoolingGradientsFetchBorders) {
-  auto body = [](const std::string& better, const std::string& pad, int windows) {
+  auto body = [](const std::string& better, const std::string& pad, int windows, bool least) {
     const std::string source = "tensor<" + std::to_string(windows) + "xi32>";
     return R"(
-    %c = stablehlo.constant dense<0> : tensor<i32>
-    %1 = "stablehlo.select_and_scatter"(%arg0, %arg1, %c) <{padding = dense<)" + pad + R"(> : tensor<1x2xi64>, window_dimensions = array<i64: 3>, window_strides = array<i64: 2>}> ({
+    %c = stablehlo.constant dense<)" + std::to_string(least ? 7 : 0) + R"(> : tensor<i32>
+    %k = stablehlo.constant dense<)" + (least ? "-2147483648" : "0") + R"(> : tensor<30xi32>
+    %x = stablehlo.)" + (least ? "minimum" : "add") + R"( %arg0, %k : tensor<30xi32>
+    %1 = "stablehlo.select_and_scatter"(%x, %arg1, %c) <{padding = dense<)" + pad + R"(> : tensor<1x2xi64>, window_dimensions = array<i64: 3>, window_strides = array<i64: 2>}> ({
     ^bb0(%a: tensor<i32>, %b: tensor<i32>):
       %2 = stablehlo.compare )" + better + R"(, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %2 : tensor<i1>
@@ -187,9 +190,11 @@ TEST(Wires, PoolingGradientsFetchBorders) {
 )";
   };
   std::string s = sharded("{\"x\"}");
-  for (auto [better, pad, windows] : {std::tuple("GE", "[[0, 1]]", 15), std::tuple("LT", "[[1, 0]]", 15), std::tuple("GT", "[[0, 0]]", 14)}) {
+  for (auto [better, pad, windows, least] :
+       {std::tuple("GE", "[[0, 1]]", 15, false), std::tuple("LT", "[[1, 0]]", 15, false), std::tuple("GT", "[[0, 0]]", 14, false),
+        std::tuple("NE", "[[1, 0]]", 15, false), std::tuple("GE", "[[1, 0]]", 15, true), std::tuple("GT", "[[0, 1]]", 15, true)}) {
     Sent sent = run("\"x\"=4", "%arg0: tensor<30xi32> " + s + ", %arg1: tensor<" + std::to_string(windows) + "xi32> " + s,
-                    "tensor<30xi32> " + s, body(better, pad, windows));
+                    "tensor<30xi32> " + s, body(better, pad, windows, least));
     EXPECT_LE(sent.bytes, 4 * 4) << better << pad;
   }
 }
