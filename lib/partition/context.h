@@ -49,7 +49,7 @@ struct Context {
   std::string explain;          // --explain=VALUE: the value asked about
   hlo::ValueId explain_value;   // found by propagation
   std::string explanation;      // where its sharding comes from, and how its operation may be divided
-  int64_t loop_budget = 0;      // bytes of a device that values gathered in front of loops may hold
+  int64_t loop_budget = 0;      // bytes of a device that values gathered in front of loops may still take
   std::unique_ptr<Planner> planner;
   std::unique_ptr<Propagated> propagated;
   DiagnosticSink* sink = nullptr;

@@ -1,6 +1,6 @@
 // Sorting along a sharded dimension without a full copy anywhere: every device sorts its shard, then pairs of
 // devices merge theirs in the rounds of a sorting network, and at no time does a device hold more than two shards.
-// Ties are broken by the position in the whole array where it matters, so that the result is the one of a stable sort.
+// Ties are broken by the position in the whole array where it matters (sort_order.h), as in a stable sort.
 #include "localise.h"
 #include "sort_order.h"
 #include "tpu/hlo/analysis.h"

@@ -53,8 +53,8 @@ class LoopSlices {
       if (cuts) sliced += heldBytes(part, need);
     }
     const double bytes = heldBytes(type, need);
-    if (need == have || 2 * trips * sliced <= bytes || held_ + bytes > static_cast<double>(ctx_.loop_budget)) return;
-    held_ += bytes;
+    if (need == have || 2 * trips * sliced <= bytes || bytes > static_cast<double>(ctx_.loop_budget)) return;
+    ctx_.loop_budget -= static_cast<int64_t>(bytes);
     m_.value(arg).sharding = internLayout(m_, ctx_.mesh, need);
     whole_.push_back(arg);
   }
@@ -66,7 +66,6 @@ class LoopSlices {
   hlo::Module& m_;
   Context& ctx_;
   const hlo::Uses uses_;
-  double held_ = 0;
   std::vector<ValueId> whole_;
 };
 

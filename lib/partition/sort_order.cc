@@ -1,6 +1,9 @@
 // What a comparator makes of two elements.
 #include "sort_order.h"
 
+#include <cmath>
+
+#include "tpu/hlo/literal.h"
 #include "tpu/sharding/axes.h"
 
 namespace tpu::partition {
@@ -11,7 +14,11 @@ using hlo::ValueId;
 
 namespace {
 
-bool isConstant(const hlo::Module& m, ValueId v) { return m.value(v).def && m.op(m.value(v).def).opcode == Opcode::constant; }
+std::optional<double> floatConstant(const hlo::Module& m, ValueId v) {
+  const hlo::OpId def = m.value(v).def;
+  if (!def || m.op(def).opcode != Opcode::constant || !isFloat(m.typeOf(v).element)) return std::nullopt;
+  return hlo::loadDouble(m.typeOf(v).element, hlo::literalElement(m, m.literal(m.findAttr(def, AttrKey::value)->literal), 0));
+}
 
 hlo::Comparison directionOf(const hlo::Module& m, hlo::OpId compare) {
   return static_cast<hlo::Comparison>(m.getInt(compare, AttrKey::comparison_direction));
@@ -21,12 +28,13 @@ hlo::Comparison directionOf(const hlo::Module& m, hlo::OpId compare) {
 bool isValueOf(const hlo::Module& m, ValueId v, ValueId arg) {
   while (v != arg) {
     const hlo::OpId def = m.value(v).def;
-    if (!def || m.op(def).opcode != Opcode::select || !isConstant(m, m.op(def).operands[1])) return false;
+    if (!def || m.op(def).opcode != Opcode::select) return false;
+    const std::optional<double> one = floatConstant(m, m.op(def).operands[1]);
     const hlo::OpId test = m.value(m.op(def).operands[0]).def;
     if (!test || m.op(test).opcode != Opcode::compare || m.op(test).operands[0] != arg) return false;
     const ValueId other = m.op(test).operands[1];
-    const bool zero = directionOf(m, test) == hlo::Comparison::kEq && isConstant(m, other);
-    const bool nan = directionOf(m, test) == hlo::Comparison::kNe && other == arg;
+    const bool zero = directionOf(m, test) == hlo::Comparison::kEq && one == 0 && floatConstant(m, other) == 0;
+    const bool nan = directionOf(m, test) == hlo::Comparison::kNe && one && std::isnan(*one) && other == arg;
     if (!zero && !nan) return false;
     v = m.op(def).operands[2];
   }

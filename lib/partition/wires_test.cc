@@ -47,6 +47,28 @@ TEST(Wires, AResultThatNobodyReadsIsNotMoved) {
 )").bytes, 2 * 96);
 }
 
+// Fives are taken for threes: elements that tie are not the same, so positions must travel along.
+TEST(Wires, ASortByAnotherValueStaysStable) {
+  EXPECT_GT(run("\"x\"=8", "%arg0: tensor<1024xi32>", "tensor<1024xi32>", R"(
+    %i = stablehlo.constant dense<7> : tensor<1024xi32>
+    %n = stablehlo.and %arg0, %i : tensor<1024xi32>
+    %0 = sdy.sharding_constraint %n <@mesh, [{"x"}]> : tensor<1024xi32>
+    %1 = "stablehlo.sort"(%0) <{dimension = 0 : i64, is_stable = true}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %five = stablehlo.constant dense<5> : tensor<i32>
+      %three = stablehlo.constant dense<3> : tensor<i32>
+      %e = stablehlo.compare EQ, %a, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %f = stablehlo.compare EQ, %b, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %x = stablehlo.select %e, %three, %a : tensor<i1>, tensor<i32>
+      %y = stablehlo.select %f, %three, %b : tensor<i1>, tensor<i32>
+      %c = stablehlo.compare LT, %x, %y : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }) : (tensor<1024xi32>) -> tensor<1024xi32>
+    %2 = sdy.sharding_constraint %1 <@mesh, [{"x"}]> : tensor<1024xi32>
+    return %2 : tensor<1024xi32>
+)").bytes, 0);
+}
+
 TEST(Wires, ALongSortMergesShards) {
   // Pairs of shards, both ways; positions of two bytes where the last shard is not full.
   for (auto [shards, size, type, kind, sent_per_device] : {std::tuple(8, 1024, "i32", ", SIGNED", 19 * 2 * 128 * 4 / 8), std::tuple(8, 1024, "f32", ", TOTALORDER", 19 * 2 * 128 * 4 / 8),
@@ -166,6 +188,26 @@ TEST(Wires, NarrowIndicesIntoAWideTable) {
     %0 = "stablehlo.gather"(%arg0, %i) <{dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>}> : (tensor<1000xi32>, tensor<4x1xui8>) -> tensor<4xi32>
     return %0 : tensor<4xi32>
 )").bytes, 0);
+}
+
+// Windows without elements along a sharded dimension.
+TEST(Wires, EmptyWindowsIntoAShardedDimension) {
+  const std::string table = "%arg0: tensor<8x6xi32> " + sharded("{\"x\"}, {}");
+  run("\"x\"=4", table, "tensor<3x0x6xi32>", R"(
+    %i = stablehlo.constant dense<[[1], [9], [-2]]> : tensor<3x1xi32>
+    %0 = "stablehlo.gather"(%arg0, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 0, 6>}> : (tensor<8x6xi32>, tensor<3x1xi32>) -> tensor<3x0x6xi32>
+    return %0 : tensor<3x0x6xi32>
+)");
+  run("\"x\"=4", table, "tensor<8x6xi32> " + sharded("{\"x\"}, {}"), R"(
+    %i = stablehlo.constant dense<[[1], [9], [-2]]> : tensor<3x1xi32>
+    %u = stablehlo.constant dense<4> : tensor<3x0x6xi32>
+    %0 = "stablehlo.scatter"(%arg0, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %1 = stablehlo.add %a, %b : tensor<i32>
+      stablehlo.return %1 : tensor<i32>
+    }) : (tensor<8x6xi32>, tensor<3x1xi32>, tensor<3x0x6xi32>) -> tensor<8x6xi32>
+    return %0 : tensor<8x6xi32>
+)");
 }
 
 // The gradient of pooling: windows overlap, stick out of the array and look over borders of shards. Padding is not selected,

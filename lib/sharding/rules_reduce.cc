@@ -107,7 +107,7 @@ void gatherRule(const RuleInput& in, OpRule& rule) {
       }
     }
     // Each device looks up what lies in its range, the rest of the devices give zeros.
-    if (llvm::is_contained(map, d))
+    if (llvm::is_contained(map, d) && sizes[d] > 0)
       fx[d].push_back(rule.addFactor(x.dims[d], FactorKind::kReduction));
   }
 }
@@ -158,7 +158,7 @@ void scatterRule(const RuleInput& in, OpRule& rule) {
     }
     int64_t ud = window[w++];
     if (u.dims[ud] != x.dims[d]) {  // windows may stand anywhere: each device writes what falls into its range
-      if (llvm::is_contained(map, d)) onInputs(d, rule.addFactor(x.dims[d]));
+      if (llvm::is_contained(map, d) && u.dims[ud] > 0) onInputs(d, rule.addFactor(x.dims[d]));
       continue;
     }
     int f = rule.addFactor(x.dims[d]);
