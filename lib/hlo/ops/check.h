@@ -175,7 +175,6 @@ llvm::Error ruleTorchIndexSelect(OpCheck&);
 // contraction.cc
 llvm::Error ruleDotGeneral(OpCheck&);
 llvm::Error ruleDot(OpCheck&);
-llvm::Error ruleEinsum(OpCheck&);
 llvm::Error ruleRaggedDot(OpCheck&);
 // convolution.cc
 llvm::Error ruleConvolution(OpCheck&);
@@ -200,6 +199,9 @@ llvm::Error ruleGetTupleElement(OpCheck&);
 llvm::Error ruleBarrier(OpCheck&);
 llvm::Error ruleToken(OpCheck&);
 llvm::Error ruleOpaque(OpCheck&);
+// custom_call.cc
+llvm::Error ruleCustomCall(OpCheck&);
+llvm::Error ruleEinsum(OpCheck&);
 // transfer.cc
 llvm::Error ruleInfeed(OpCheck&);
 llvm::Error ruleOutfeed(OpCheck&);

@@ -172,12 +172,4 @@ llvm::Error ruleRaggedDot(OpCheck& c) {
   return llvm::Error::success();
 }
 
-// Forms whose meaning stands in a text: taken as stated, refused later where nobody can run them.
-llvm::Error ruleEinsum(OpCheck& c) {
-  if (auto e = c.needTensors()) return e;
-  if (auto e = c.needGiven()) return e;
-  c.yieldGiven();
-  return llvm::Error::success();
-}
-
 }  // namespace tpu::hlo

@@ -109,7 +109,7 @@ llvm::Error ruleToken(OpCheck& c) {
   return llvm::Error::success();
 }
 
-// Ops whose results are only known from what they state: custom calls.
+// Ops whose results are only known from what they state.
 llvm::Error ruleOpaque(OpCheck& c) {
   c.yieldGiven();
   return llvm::Error::success();

@@ -114,7 +114,7 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::send: return ruleSend;
     case Opcode::recv: return ruleRecv;
     case Opcode::composite: return ruleComposite;
-    case Opcode::custom_call: return ruleOpaque;
+    case Opcode::custom_call: return ruleCustomCall;
     case Opcode::all_reduce: case Opcode::cross_replica_sum: return ruleAllReduce;
     case Opcode::all_gather: return ruleAllGather;
     case Opcode::reduce_scatter: return ruleReduceScatter;
