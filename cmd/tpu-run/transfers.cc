@@ -1,3 +1,5 @@
+// The arrays of --infeed and --receive become what the evaluator reads, what it gave becomes files. Which operation reads an
+// array is known when it runs: here an array is read as the types of the first operation that it fits.
 #include "transfers.h"
 
 #include "arrays.h"
@@ -31,6 +33,22 @@ llvm::Expected<Values> readValues(Tool& tool, llvm::StringRef flag, llvm::String
   return out;
 }
 
+llvm::Expected<Values> readForAny(Tool& tool, llvm::StringRef flag, llvm::StringRef text, const hlo::Module& module,
+                                  llvm::ArrayRef<hlo::OpId> readers) {
+  auto first = readValues(tool, flag, text, module, readers[0]);
+  for (hlo::OpId id : readers.drop_front()) {
+    if (first) break;
+    auto other = readValues(tool, flag, text, module, id);
+    if (!other) {
+      llvm::consumeError(other.takeError());
+      continue;
+    }
+    llvm::consumeError(first.takeError());
+    return other;
+  }
+  return first;
+}
+
 // The file behind "@f.npz".
 llvm::Expected<llvm::StringRef> fileOf(Tool& tool, llvm::StringRef flag) {
   llvm::StringRef path = tool.get(flag);
@@ -52,16 +70,16 @@ void name(std::vector<NamedTensor>& out, const std::string& prefix, const std::v
 
 llvm::Expected<eval::HostTransfers> gatherTransfers(Tool& tool, const hlo::Module& module) {
   std::vector<hlo::OpId> infeeds;
-  std::map<int64_t, hlo::OpId> receives;
+  std::map<int64_t, std::vector<hlo::OpId>> receives;
   hlo::walk(module, [&](hlo::OpId id) {
     if (module.op(id).opcode == hlo::Opcode::infeed) infeeds.push_back(id);
     if (module.op(id).opcode == hlo::Opcode::recv && module.getBool(id, hlo::AttrKey::is_host_transfer))
-      receives.try_emplace(module.getInt(id, hlo::AttrKey::channel_id), id);
+      receives[module.getInt(id, hlo::AttrKey::channel_id)].push_back(id);
   });
   eval::HostTransfers out;
   for (const std::string& text : tool.all("infeed")) {
     if (infeeds.empty()) return tool.badFlag("infeed", "the program has no infeed");
-    auto values = readValues(tool, "infeed", text, module, infeeds[out.infeed.size() % infeeds.size()]);
+    auto values = readForAny(tool, "infeed", text, module, infeeds);
     if (!values) return values.takeError();
     out.infeed.push_back(std::move(*values));
   }
@@ -72,7 +90,7 @@ llvm::Expected<eval::HostTransfers> gatherTransfers(Tool& tool, const hlo::Modul
     const auto op = receives.find(number);
     if (op == receives.end())
       return tool.badFlag("receive", "the program receives nothing from the host over channel " + channel);
-    auto values = readValues(tool, "receive", specs, module, op->second);
+    auto values = readForAny(tool, "receive", specs, module, op->second);
     if (!values) return values.takeError();
     out.receive[number].push_back(std::move(*values));
   }

@@ -5,8 +5,7 @@
 
 namespace tpu::run {
 
-/// The arrays of --infeed and --receive. The K-th --infeed is read as the types of the K-th infeed of the program, from the
-/// first again where there are more (loops).
+/// The arrays of --infeed and --receive, in the order in which they are read.
 llvm::Expected<eval::HostTransfers> gatherTransfers(Tool& tool, const hlo::Module& module);
 
 /// Writes --outfeed and --sent.

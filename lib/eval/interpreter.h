@@ -108,6 +108,10 @@ class Interpreter {
   // The same for a process of a grid: its groups' members are brought together first.
   LanesOutcome meetCollective(hlo::OpId op, LaneList in, int64_t me);
   // infeed, outfeed, send, recv.
+  /// What the host has for this device, the next of a queue; none where there is nothing left.
+  std::optional<LaneList> fromHost(const std::vector<HostTransfers::Values>& queue, std::map<int64_t, size_t>& taken,
+                                   const Team& team);
+  LanesOutcome received(hlo::OpId op, LaneList got) const;
   LanesOutcome runTransfer(hlo::OpId op, LaneList in, const Team& team);
   Tensor literalAt(hlo::LiteralId literal);
   Lanes deviceNumber(hlo::OpId op) const;
@@ -122,9 +126,6 @@ class Interpreter {
   Grid* grid_ = nullptr;
   int64_t devices_, replicas_;
   std::map<std::string, int64_t> rounds_;          // collectives met so far, by group and channel
-  /// What the host has for this device, the next of a queue; none where there is nothing left.
-  std::optional<LaneList> fromHost(const std::vector<HostTransfers::Values>& queue, std::map<int64_t, size_t>& taken,
-                                   const Team& team);
   std::map<int64_t, size_t> infed_;                         // by device: how often it has read
   std::map<int64_t, std::map<int64_t, size_t>> received_;  // by channel and device
   std::map<int64_t, std::vector<LaneList>> sent_;  // by channel, where all devices run together

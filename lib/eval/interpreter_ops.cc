@@ -5,6 +5,7 @@
 #include "checks.h"
 #include "grid.h"
 #include "tpu/eval/interpreter_text.h"
+#include "tpu/support/units.h"
 #include "values.h"
 
 namespace tpu::eval {
@@ -165,6 +166,28 @@ std::optional<LaneList> Interpreter::fromHost(const std::vector<HostTransfers::V
   return out;
 }
 
+// What came from elsewhere, with the token behind it, is what the operation says it gives.
+LanesOutcome Interpreter::received(hlo::OpId id, LaneList got) const {
+  const hlo::Op& op = module_.op(id);
+  const std::string who = hlo::opInfo(op.opcode).mnemonic.str();
+  got.push_back(Lanes());
+  if (got.size() != op.results.size())
+    return fail(Code::kEvalBadOperand, locOf(id),
+                who + " gets " + plural(got.size() - 1, "array") + ", not " + llvm::Twine(op.results.size() - 1));
+  for (size_t r = 0; r + 1 < got.size(); ++r) {
+    const hlo::Type& type = module_.typeOf(op.results[r]);
+    for (const Tensor& t : got[r].copies) {
+      if (!t) continue;
+      bool same = t->element == type.element && t->dims.size() == type.dims.size();
+      for (size_t d = 0; same && d < type.dims.size(); ++d) same = type.dims[d] == hlo::kDynamicDim || t->dims[d] == type.dims[d];
+      if (!same)
+        return fail(Code::kEvalBadOperand, locOf(id),
+                    who + " gets " + tpu::typeText(t->element, t->dims) + ", not " + tpu::typeText(type.element, type.dims));
+    }
+  }
+  return got;
+}
+
 LanesOutcome Interpreter::runTransfer(hlo::OpId id, LaneList in, const Team& team) {
   const hlo::Op& op = module_.op(id);
   const int64_t me = team.devices.front(), channel = module_.getInt(id, AttrKey::channel_id);
@@ -202,19 +225,15 @@ LanesOutcome Interpreter::runTransfer(hlo::OpId id, LaneList in, const Team& tea
         queue.erase(queue.begin());
       }
       if (!got) return hangs(module_, id, me);
-      got->push_back(Lanes());
-      if (got->size() != op.results.size())
-        return fail(Code::kEvalBadOperand, locOf(id), "recv gets another number of values than were sent");
-      return std::move(*got);
+      return received(id, std::move(*got));
     }
     default: {  // infeed
       if (host) {
         auto fed = fromHost(host->infeed, infed_, team);
         if (!fed)
           return fail(Code::kEvalBadOperand, locOf(id),
-                      "infeed reads from an empty queue after " + llvm::Twine(host->infeed.size()) + " reads");
-        fed->push_back(Lanes());
-        return std::move(*fed);
+                      "infeed reads from an empty queue after " + plural(host->infeed.size(), "read"));
+        return received(id, std::move(*fed));
       }
       const std::string name = grid_ ? grid_->nextInfeed() : "";
       const hlo::FuncId func = name.empty() ? hlo::FuncId() : module_.findFunc(name);
@@ -223,12 +242,7 @@ LanesOutcome Interpreter::runTransfer(hlo::OpId id, LaneList in, const Team& tea
             Code::kEvalBadOperand, locOf(id),
             name.empty() ? "infeed reads from an empty queue" : "unknown infeed function '" + name + "'");
       LanesOutcome out = runFunction(func, {}, team);
-      if (!out) return out;
-      out->push_back(Lanes());
-      if (out->size() != op.results.size())
-        return fail(Code::kEvalBadOperand, locOf(id),
-                    "infeed gives another number of values than '" + name + "'");
-      return out;
+      return out ? received(id, std::move(*out)) : std::move(out);
     }
   }
 }

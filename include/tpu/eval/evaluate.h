@@ -63,7 +63,7 @@ using Replacements = std::map<std::string, hlo::Module, std::less<>>;
 std::string nameOfCall(const hlo::Module& module, hlo::OpId op);
 
 /// What a program exchanges with its host, one entry per operation that runs. Every device reads the same; of what devices
-/// give, that of device 0 is kept.
+/// give, that of device 0 is kept. Arrays are checked against the operation that reads them when it runs.
 struct HostTransfers {
   using Values = std::vector<HostTensor>;
   std::vector<Values> infeed;                      // what infeed reads, in order
