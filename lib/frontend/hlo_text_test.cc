@@ -183,19 +183,21 @@ ENTRY main_spmd {
 TEST(HloText, GroupsAlongAxesOfAMesh) {
   struct Case {
     const char* text;
+    int64_t cols;
     std::vector<int64_t> ids;
   };
-  for (const Case& c : {Case{"mesh['x'=2,'y'=4] {'y'}", {0, 1, 2, 3, 4, 5, 6, 7}}, Case{"mesh['x'=2,'y'=4] {'x'}", {0, 4, 1, 5, 2, 6, 3, 7}},
-                        Case{"mesh['x'=2,'y'=4] {'y','x'}", {0, 4, 1, 5, 2, 6, 3, 7}},
-                        Case{"mesh['x'=2,'y'=4] {'y':(2)2}", {0, 1, 2, 3, 4, 5, 6, 7}},
-                        Case{"mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y'}", {0, 2, 4, 6, 1, 3, 5, 7}},
-                        Case{"mesh['x'=2,'y'=4], device_ids=([2,2,2]T(0,2,1)) {'y':(2)2}", {0, 2, 1, 3, 4, 6, 5, 7}}}) {
+  for (const Case& c : {Case{"mesh['x'=2,'y'=4] {'y'}", 4, {0, 1, 2, 3, 4, 5, 6, 7}}, Case{"mesh['x'=2,'y'=4] {'x'}", 2, {0, 4, 1, 5, 2, 6, 3, 7}},
+                        Case{"mesh['x'=2,'y'=4] {'y','x'}", 8, {0, 4, 1, 5, 2, 6, 3, 7}},
+                        Case{"mesh['x'=2,'y'=4] {'y':(2)2}", 2, {0, 1, 2, 3, 4, 5, 6, 7}},
+                        Case{"mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y'}", 4, {0, 2, 4, 6, 1, 3, 5, 7}},
+                        Case{"mesh['x'=2,'y'=4], device_ids=([2,2,2]T(0,2,1)) {'y':(2)2}", 2, {0, 2, 1, 3, 4, 6, 5, 7}}}) {
     const hlo::Module m = accept("HloModule m, num_partitions=8\n\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT add = "
                                  "f32[] add(a, b)\n}\n\nENTRY main {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] all-reduce(p), channel_id=1, "
                                  "replica_groups=" + std::string(c.text) + ", use_global_device_ids=true, to_apply=sum\n}\n");
     const hlo::Attr* groups = nullptr;
     for (uint32_t i = 0; i < m.numOps() && !groups; ++i) groups = m.findAttr(hlo::OpId(i), hlo::AttrKey::replica_groups);
     ASSERT_TRUE(groups) << c.text;
+    EXPECT_EQ(groups->groups.cols, c.cols) << c.text;
     EXPECT_EQ(groups->groups.ids, c.ids) << c.text;
   }
 }

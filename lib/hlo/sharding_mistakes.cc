@@ -80,9 +80,8 @@ std::string shardingRankText(const Module& module, const Sharding& s, const Type
   return "sharding of " + std::to_string(s.dims.size()) + " dimensions on " + typeText(module, type) + "; write " + write + "]";
 }
 
-std::string deviceIdsText(llvm::ArrayRef<int64_t> ids, int64_t devices) {
-  if (static_cast<int64_t>(ids.size()) != devices)
-    return std::to_string(ids.size()) + " device_ids for a mesh of " + std::to_string(devices) + " devices";
+std::string permutationText(llvm::ArrayRef<int64_t> ids) {
+  const auto devices = static_cast<int64_t>(ids.size());
   std::vector<bool> seen(ids.size(), false);
   std::string wrong;
   for (int64_t d : ids) {
@@ -94,11 +93,15 @@ std::string deviceIdsText(llvm::ArrayRef<int64_t> ids, int64_t devices) {
       seen[d] = true;
     }
   }
-  if (wrong.empty()) return "";
-  for (size_t d = 0; d < seen.size(); ++d) {
-    if (!seen[d]) return "device_ids are no permutation: " + wrong + ", " + std::to_string(d) + " is missing";
-  }
-  return "device_ids are no permutation: " + wrong;
+  const auto missing = llvm::find(seen, false);
+  return wrong.empty() || missing == seen.end() ? wrong : wrong + ", " + std::to_string(missing - seen.begin()) + " is missing";
+}
+
+std::string deviceIdsText(llvm::ArrayRef<int64_t> ids, int64_t devices) {
+  if (static_cast<int64_t>(ids.size()) != devices)
+    return std::to_string(ids.size()) + " device_ids for a mesh of " + std::to_string(devices) + " devices";
+  const std::string wrong = permutationText(ids);
+  return wrong.empty() ? "" : "device_ids are no permutation: " + wrong;
 }
 
 }  // namespace tpu::hlo

@@ -40,13 +40,9 @@ std::string readIota(llvm::StringRef& text, int64_t devices, DeviceList& out) {
   if (out.perm.empty()) {
     for (size_t i = 0; i < out.iota.size(); ++i) out.perm.push_back(static_cast<int64_t>(i));
   }
-  Ints sorted = out.perm;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != out.iota.size())
-      return "T(" + commaList(out.perm) + ") does not permute the iota shape [" + commaList(out.iota) + "]; name each of its " +
-             std::to_string(out.iota.size()) + " dimensions once";
-  }
+  if (out.perm.size() != out.iota.size() || !hlo::permutationText(out.perm).empty())
+    return "T(" + commaList(out.perm) + ") does not permute the iota shape [" + commaList(out.iota) + "]; name each of its " +
+           std::to_string(out.iota.size()) + " dimensions once";
   if (productOf(out.iota) != devices)
     return "the iota [" + commaList(out.iota) + "] has another number of devices than the tiles; write [" + std::to_string(devices) + "]";
   return "";
@@ -61,8 +57,8 @@ std::string readIds(llvm::StringRef& text, int64_t devices, DeviceList& out) {
   if (static_cast<int64_t>(out.ids.size()) != devices)
     return std::to_string(out.ids.size()) + " devices are listed for " + std::to_string(devices) + " tiles; the iota [" +
            std::to_string(devices) + "] names all in order";
-  const std::string wrong = hlo::deviceIdsText(out.ids, devices);
-  return wrong.empty() ? "" : "the device list is no permutation: " + llvm::StringRef(wrong).split(": ").second.str();
+  const std::string wrong = hlo::permutationText(out.ids);
+  return wrong.empty() ? "" : "the device list is no permutation: " + wrong;
 }
 
 Ints devicesOf(const DeviceList& list) {

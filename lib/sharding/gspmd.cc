@@ -2,7 +2,7 @@
 #include "tpu/sharding/gspmd.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "device_list.h"
 #include "llvm/ADT/StringExtras.h"
@@ -272,36 +272,24 @@ llvm::Expected<Gspmd> parseGspmd(const Mesh& mesh, llvm::StringRef text, llvm::S
   return out;
 }
 
-Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
-  std::map<std::string, bool> seen;
-  llvm::SmallVector<llvm::StringRef, 8> distinct;
-  Mesh mesh;
-  mesh.name = "mesh";
-  mesh.axes.push_back({"device", 1});
+namespace {
+
+/// The devices as the first list that is no iota over `mesh` orders them.
+std::vector<int64_t> deviceOrderOf(const Mesh& mesh, llvm::ArrayRef<llvm::StringRef> texts) {
   for (llvm::StringRef text : texts) {
-    for (llvm::StringRef one : splitTuple(text)) {
-      if (!seen.try_emplace(one.str(), true).second) continue;
-      distinct.push_back(one);
-      mesh.axes[0].size = std::max(mesh.axes[0].size, gspmdDevices(one));
-    }
-  }
-  // The order of devices: that of the first list that is no iota.
-  std::optional<Mesh> own;  // of the first named sharding
-  for (llvm::StringRef text : distinct) {
-    if (std::optional<Mesh> m = namedMesh(text); m && m->numDevices() == mesh.axes[0].size && !own) own = std::move(m);
-  }
-  if (own) mesh.device_ids = own->device_ids;
-  for (llvm::StringRef text : distinct) {
-    if (!mesh.device_ids.empty()) break;
     llvm::StringRef s = text.drop_front(std::min(text.size(), text.find("devices=")));
     Text t;
     Steps steps;
-    if (!s.consume_front("devices=") || !readTiles(s, t).empty() || t.devices != mesh.axes[0].size || stepsOf(mesh, t, steps)) continue;
-    mesh.device_ids.assign(t.list.ids.begin(), t.list.ids.end());
+    if (!s.consume_front("devices=") || !readTiles(s, t).empty() || t.devices != mesh.numDevices() || stepsOf(mesh, t, steps)) continue;
+    return {t.list.ids.begin(), t.list.ids.end()};
   }
-  // Where they cut, from the major side.
-  std::map<int64_t, bool> cuts{{1, true}, {mesh.axes[0].size, true}};
-  for (llvm::StringRef text : distinct) {
+  return {};
+}
+
+/// Where the texts cut a mesh of one axis, from the major side; texts that do not cut it are passed over.
+std::set<int64_t> cutsOf(const Mesh& mesh, llvm::ArrayRef<llvm::StringRef> texts) {
+  std::set<int64_t> cuts{1, mesh.numDevices()};
+  for (llvm::StringRef text : texts) {
     auto g = parseGspmd(mesh, text, "");
     if (!g) {
       llvm::consumeError(g.takeError());
@@ -311,19 +299,44 @@ Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
     lists.push_back(g->manual);
     lists.push_back(g->unreduced);
     for (const Axes& list : lists) {
-      for (const AxisRef& a : list) cuts[a.pre] = cuts[a.pre * a.size] = true;
+      for (const AxisRef& a : list) cuts.insert({a.pre, a.pre * a.size});
     }
   }
+  return cuts;
+}
+
+}  // namespace
+
+Mesh meshOfGspmd(llvm::ArrayRef<llvm::StringRef> texts) {
+  std::set<std::string> seen;
+  llvm::SmallVector<llvm::StringRef, 8> distinct;
+  Mesh mesh;
+  mesh.name = "mesh";
+  mesh.axes.push_back({"device", 1});
+  for (llvm::StringRef text : texts) {
+    for (llvm::StringRef one : splitTuple(text)) {
+      if (!seen.insert(one.str()).second) continue;
+      distinct.push_back(one);
+      mesh.axes[0].size = std::max(mesh.axes[0].size, gspmdDevices(one));
+    }
+  }
+  std::optional<Mesh> own;  // that of the first named sharding
+  for (llvm::StringRef text : distinct) {
+    if (own) break;
+    if (std::optional<Mesh> m = namedMesh(text); m && m->numDevices() == mesh.axes[0].size) own = std::move(m);
+  }
+  mesh.device_ids = own ? own->device_ids : deviceOrderOf(mesh, distinct);
+  std::set<int64_t> cuts = cutsOf(mesh, distinct);
   if (own) {  // its names, where none cuts otherwise
-    std::map<int64_t, bool> own_cuts{{1, true}};
+    std::set<int64_t> own_cuts{1};
     int64_t at = 1;
-    for (const hlo::MeshAxis& a : own->axes) own_cuts[at *= a.size] = true;
-    if (llvm::all_of(cuts, [&](const auto& cut) { return own_cuts.count(cut.first); })) return *own;
+    for (const hlo::MeshAxis& a : own->axes) own_cuts.insert(at *= a.size);
+    if (std::includes(own_cuts.begin(), own_cuts.end(), cuts.begin(), cuts.end())) return *own;
     cuts.merge(own_cuts);
   }
   std::vector<hlo::MeshAxis> axes;
   int64_t last = 1;
-  for (const auto& [cut, _] : cuts) {
+  for (int64_t cut : cuts) {
     if (cut == last) continue;
     if (cut % last != 0) return mesh;
     axes.push_back({"d" + std::to_string(axes.size()), cut / last});

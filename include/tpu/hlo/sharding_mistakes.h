@@ -21,6 +21,8 @@ std::string axisTwiceText(const Mesh& mesh, const AxisRef& ref, llvm::ArrayRef<A
 /// "sharding of 3 dimensions on f32[16,8]; write [{"x"}, {}]"
 std::string shardingRankText(const Module& module, const Sharding& sharding, const Type& type);
 
+/// Empty where `ids` are all of 0 .. n - 1, else "3 stands twice, 1 is missing".
+std::string permutationText(llvm::ArrayRef<int64_t> ids);
 /// Empty where `ids` are a permutation of the devices 0 .. devices - 1, else what is wrong with them.
 std::string deviceIdsText(llvm::ArrayRef<int64_t> ids, int64_t devices);
 
