@@ -97,7 +97,8 @@ divided: its dimensions are divided over devices by a rule; whole: each device w
 whether
 .BR tpu-lower (1)
 makes machine code of it; for elementwise operations the element types. Others are refused with code TP0501. Composites
-and calls are inlined, and a composite without a kernel of its own is lowered as its decomposition.
+and calls are inlined, a composite without a kernel of its own is lowered as its decomposition, and a convolution that is a
+matrix product (no window, or windows of one element) as that product.
 .PP
 .B "tpu-lower --list-ops=json"
 prints the same for jq.
