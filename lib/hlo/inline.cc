@@ -86,12 +86,29 @@ class Inliner {
     if (m.numOps() + sizes_[callee.v] > kMaxOps)
       return fail(Code::kBadCall, loc, "the calls of this program unfold to more than " + llvm::Twine(kMaxOps) + " operations");
     for (size_t i = 0; i < args.size(); ++i) set(map_, args[i], m.op(op).operands[i]);
+    const size_t first = ops.size();
     llvm::SmallVector<ValueId, 4> results = copyBody(m, body, region, map_, &ops);
+    if (!isLineOfText(m.op(op).loc)) {
+      for (size_t i = first; i < ops.size(); ++i) locate(ops[i], m.op(op).loc);
+    }
     if (results.size() != m.op(op).results.size())
       return fail(Code::kBadCall, loc, "call of @" + name + " with another number of results");
     for (size_t i = 0; i < results.size(); ++i) set(replaced_, m.op(op).results[i], results[i]);
     m.op(op).parent = RegionId();
     return llvm::Error::success();
+  }
+
+  /// The location names the text that the program was read from, for want of one of the user's.
+  bool isLineOfText(LocId loc) const {
+    return !m.source_file.empty() && m.loc(loc).starts_with(m.source_file) && m.loc(loc).drop_front(m.source_file.size()).starts_with(":");
+  }
+
+  /// Bodies that a library wrote once for all callers have no location of the user's; where they are called has one.
+  void locate(OpId op, LocId caller) {
+    if (isLineOfText(m.op(op).loc)) m.op(op).loc = caller;
+    for (RegionId r : m.op(op).regions) {
+      for (OpId inner : m.region(r).ops) locate(inner, caller);
+    }
   }
 
   Module& m;
