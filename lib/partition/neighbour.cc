@@ -36,11 +36,11 @@ int64_t Window::count() const {
 
 Halo haloOf(const Window& w) {
   Halo h;
-  int64_t c = w.shard();
+  const int64_t c = w.shard(), count = w.count();
   bool first = true;
   int64_t left = 0, right = 0;
   for (int64_t p = 0; p < w.shards; ++p) {
-    int64_t start = w.first(p), end = start + w.count();
+    int64_t start = w.first(p), end = start + count;
     int64_t lo = std::clamp<int64_t>(start, 0, w.size), hi = std::clamp<int64_t>(end, 0, w.size);
     if (lo < hi) {
       left = std::max(left, p * c - lo);
@@ -99,8 +99,8 @@ std::optional<Blocks> blocksOf(const Window& w) {
       if (p != q) out.sent += static_cast<double>(end - at) / static_cast<double>(w.shards);
       at = end;
     }
+    if (near && out.sent > kWorthBlocks * h.sent) return std::nullopt;
   }
-  if (near && out.sent > kWorthBlocks * h.sent) return std::nullopt;
   return out;
 }
 
