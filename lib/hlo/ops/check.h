@@ -126,6 +126,7 @@ llvm::Error ruleUnary(OpCheck&);
 llvm::Error ruleBinary(OpCheck&);
 llvm::Error ruleUnaryToPred(OpCheck&);
 llvm::Error ruleConvert(OpCheck&);
+llvm::Error ruleConstantLike(OpCheck&);
 llvm::Error ruleUniformQuantize(OpCheck&);
 llvm::Error ruleUniformDequantize(OpCheck&);
 llvm::Error ruleBitcastConvert(OpCheck&);
@@ -198,6 +199,7 @@ llvm::Error ruleTuple(OpCheck&);
 llvm::Error ruleGetTupleElement(OpCheck&);
 llvm::Error ruleBarrier(OpCheck&);
 llvm::Error ruleToken(OpCheck&);
+llvm::Error ruleScan(OpCheck&);
 llvm::Error ruleOpaque(OpCheck&);
 // custom_call.cc
 llvm::Error ruleCustomCall(OpCheck&);

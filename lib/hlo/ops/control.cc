@@ -109,6 +109,46 @@ llvm::Error ruleToken(OpCheck& c) {
   return llvm::Error::success();
 }
 
+// chlo.scan: the body takes a slice of each input along a dimension and the carried values, and gives a slice of each output
+// and the next carried values.
+llvm::Error ruleScan(OpCheck& c) {
+  const llvm::ArrayRef<int64_t> segments = c.ints(AttrKey::operandSegmentSizes);
+  if (segments.size() != 2 || segments[0] < 1 || segments[1] < 0 ||
+      segments[0] + segments[1] != static_cast<int64_t>(c.numIn()) || c.numOut() < static_cast<size_t>(segments[1]))
+    return c.fail("does not say which operands are carried");
+  const size_t inputs = static_cast<size_t>(segments[0]), outputs = c.numOut() - static_cast<size_t>(segments[1]);
+  const int64_t dim = c.num(AttrKey::dimension, -1);
+  const llvm::SmallVector<TypeId, 4> args = typesOf(c.m, c.region(0).args);
+  const llvm::SmallVector<TypeId, 2> yields = c.yields(0);
+  if (args.size() != c.numIn() || yields.size() != c.numOut())
+    return c.fail("the body takes " + llvm::Twine(args.size()) + " and gives " + llvm::Twine(yields.size()) +
+                  " values, the operation " + llvm::Twine(c.numIn()) + " and " + llvm::Twine(c.numOut()));
+  int64_t steps = kDynamicDim;
+  const auto sliced = [&](const Type& whole, TypeId part, const llvm::Twine& what) -> llvm::Error {
+    if (whole.kind != TypeKind::kTensor || dim < 0 || dim >= whole.rank())
+      return c.fail(what + " " + c.text(whole) + " has no dimension " + llvm::Twine(dim));
+    Type slice = whole;
+    const int64_t size = whole.dims[static_cast<size_t>(dim)];
+    slice.dims.erase(slice.dims.begin() + dim);
+    if (!compatible(slice, c.m.type(part)))
+      return c.fail("the body has " + typeText(c.m, part) + " for a slice of " + c.text(whole));
+    if (steps != kDynamicDim && size != kDynamicDim && steps != size)
+      return c.fail(what + " " + c.text(whole) + " has " + llvm::Twine(size) + " slices of " + llvm::Twine(steps));
+    if (size != kDynamicDim) steps = size;
+    return llvm::Error::success();
+  };
+  for (size_t i = 0; i < inputs; ++i)
+    if (auto e = sliced(c.in(i), args[i], "input")) return e;
+  for (size_t i = 0; i < outputs; ++i)
+    if (auto e = sliced(c.out(i), yields[i], "output")) return e;
+  for (size_t i = 0; inputs + i < c.numIn(); ++i)
+    for (const Type& type : {c.m.type(args[inputs + i]), c.m.type(yields[outputs + i]), c.out(outputs + i)})
+      if (!compatible(type, c.in(inputs + i)))
+        return c.fail("carries " + c.text(c.in(inputs + i)) + " as " + c.text(type));
+  c.yieldGiven();
+  return llvm::Error::success();
+}
+
 // Ops whose results are only known from what they state.
 llvm::Error ruleOpaque(OpCheck& c) {
   c.yieldGiven();

@@ -62,8 +62,30 @@ bool hasForm(OpCheck& c, Known known) {
 
 }  // namespace
 
+// interpreter.run_parallel: the operands of all processes in a row, and their results.
+static llvm::Error needProcesses(OpCheck& c) {
+  const Attr* programs = c.m.findAttr(c.id, AttrKey::programs);
+  const int64_t partitions = c.num(AttrKey::grid_partitions, 1);
+  if (!programs || programs->strs.empty() || partitions < 1 ||
+      static_cast<int64_t>(programs->strs.size()) % partitions != 0)
+    return c.fail("the grid of processes is not of so many partitions");
+  size_t next = 0;
+  for (const std::string& name : programs->strs) {
+    const FuncId func = c.m.findFunc(name);
+    if (!func) return c.fail("runs an unknown function '" + name + "'");
+    for (ValueId arg : c.m.region(c.m.func(func).body).args) {
+      if (next >= c.numIn() || !compatible(c.in(next), c.m.typeOf(arg)))
+        return c.fail("has no operand of type " + c.text(c.m.typeOf(arg)) + " for @" + name);
+      ++next;
+    }
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error ruleCustomCall(OpCheck& c) {
   const llvm::StringRef target = c.m.getString(c.id, AttrKey::call_target_name);
+  if (target == "interpreter.run_parallel")
+    if (auto e = needProcesses(c)) return e;
   const Known known = knownOf(target);
   if (known != Known::kNone && !(areTensors(c) && hasForm(c, known)))
     return c.fail("'" + target + "' does not take these operands, or does not give these results");

@@ -150,6 +150,13 @@ llvm::Error ruleConvert(OpCheck& c) {
   return llvm::Error::success();
 }
 
+llvm::Error ruleConstantLike(OpCheck& c) {
+  const Attr* value = c.m.findAttr(c.id, AttrKey::value);
+  if (!value || !value->literal || c.m.type(c.m.literal(value->literal).type).rank() != 0)
+    return c.fail("needs a scalar value");
+  return ruleConvert(c);
+}
+
 llvm::Error ruleUniformQuantize(OpCheck& c) {
   if (auto e = ruleConvert(c)) return e;
   std::optional<Quantization> out = parseQuantization(c.out(0).encoding);

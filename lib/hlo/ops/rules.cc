@@ -58,9 +58,9 @@ OpRule ruleOf(Opcode opcode) {
     case Opcode::chlo_mulhi:
       return ruleBinary;
     case Opcode::chlo_constant_like:
-      return ruleConvert;
+      return ruleConstantLike;
     case Opcode::chlo_scan:
-      return ruleOpaque;
+      return ruleScan;
     case Opcode::constant: case Opcode::chlo_constant: return ruleConstant;
     case Opcode::iota: return ruleIota;
     case Opcode::rng: return ruleRng;
