@@ -78,6 +78,9 @@ llvm::Error Localiser::dotOp(OpId id) {
 
 bool Localiser::isIdentity(ValueId init, Opcode reducer) const {
   OpId def = m_.value(init).def;
+  auto scalar = [&](ValueId v) { return m_.typeOf(v).rank() == 0; };
+  while (def && (m_.op(def).opcode == Opcode::broadcast_in_dim || m_.op(def).opcode == Opcode::reshape) && scalar(m_.op(def).operands[0]))
+    def = m_.value(m_.op(def).operands[0]).def;
   if (!def || m_.op(def).opcode != Opcode::constant) return false;
   const hlo::Attr* value = m_.findAttr(def, AttrKey::value);
   const hlo::Type type = m_.typeOf(init);

@@ -87,6 +87,21 @@ TEST(Wires, ALongSortMergesShards) {
   }
 }
 
+// As JAX writes it: the init value is a broadcast of a scalar to a scalar.
+TEST(Wires, ARunningTotalSendsTotals) {
+  std::string s = sharded("{\"x\"}, {}");
+  EXPECT_EQ(run("\"x\"=4", "%arg0: tensor<64x8xi32> " + s, "tensor<64x8xi32> " + s, R"(
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i32>) -> tensor<i32>
+    %1 = "stablehlo.reduce_window"(%arg0, %0) <{padding = dense<[[63, 0], [0, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 64, 1>}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+      %2 = stablehlo.add %a, %b : tensor<i32>
+      stablehlo.return %2 : tensor<i32>
+    }) : (tensor<64x8xi32>, tensor<i32>) -> tensor<64x8xi32>
+    return %1 : tensor<64x8xi32>
+)").bytes, 3 * 8 * 4);
+}
+
 TEST(Wires, APaddedValueOfOddSizeStaysSharded) {
   std::string s = sharded("{\"x\"}");
   Sent sent = run("\"x\"=4", "%arg0: tensor<64xi32> " + s, "tensor<64xi32> " + s, R"(
