@@ -50,11 +50,15 @@ TEST(Generic, MistakesAreRefusedAtTheirPlace) {
   EXPECT_EQ(with("(tensor<4xf32>) -> tensor<4xf32>, sym_name = \"g\"", "tensor<4xf32>, sym_name = \"g\""),
             "12:23: expected a function's type, found 'tensor<4xf32>, sym_n'");
   EXPECT_EQ(with("mesh = #sdy.mesh<", "mesh = <"), "2:25: expected '#sdy.mesh', found '<[\"x\"=2]>, sym_name'");
-  const std::string text = kGeneric;
+}
+
+TEST(Generic, EveryPrefixIsRefusedAtItsPlace) {
+  const llvm::StringRef text = llvm::StringRef(kGeneric).rtrim();
   Collect sink;
-  for (size_t n = 0; n < text.size(); ++n) {
-    auto module = readProgram(text.substr(0, n), "t.mlir", sink);
-    if (!module) llvm::consumeError(module.takeError());
+  for (size_t n = 0; n < text.rfind(')'); ++n) {
+    auto module = readProgram(text.take_front(n), "t.mlir", sink);
+    ASSERT_FALSE(bool(module)) << n;
+    EXPECT_TRUE(llvm::StringRef(takeDiagnostics(module.takeError()).front().loc).starts_with("t.mlir")) << n;
   }
 }
 

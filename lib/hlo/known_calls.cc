@@ -97,10 +97,7 @@ bool expandKnownCalls(Module& m, llvm::function_ref<bool(llvm::StringRef)> keep)
       becomes[call.results[i].v] = b.sliceDim(m.op(sort).results[i], top.dim, 0, kept);
     }
   }
-  walk(m, [&](OpId id) {
-    for (ValueId& v : m.op(id).operands)
-      if (v.v < becomes.size() && becomes[v.v]) v = becomes[v.v];
-  });
+  m.replaceUses(becomes);
   for (OpId id : found) llvm::erase(m.region(m.op(id).parent).ops, id);
   return true;
 }

@@ -34,7 +34,11 @@ inline std::vector<Mistake> readMistakes(llvm::StringRef text) {
     std::tie(line, edits) = edits.split('\n');
     llvm::SmallVector<llvm::StringRef, 5> parts;
     line.split(parts, '`', 4);
-    if (parts.size() != 5) continue;
+    if (line.trim().empty()) continue;
+    if (parts.size() != 5) {
+      out.push_back({line.str(), "", "a line `from`to`: expected"});
+      continue;
+    }
     Mistake m{line.str(), base.str(), parts[4].drop_front(2).str()};
     const std::string from = lines(parts[1]);
     if (const size_t at = m.document.find(from); at != std::string::npos) m.document.replace(at, from.size(), lines(parts[3]));
