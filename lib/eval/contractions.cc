@@ -154,6 +154,7 @@ Outcome torchIndexSelect(Call& call) {
     (d < batch ? batches : d < dim ? middle : after) *= d == dim ? 1 : in->dims[d];
   for (int64_t d = batch; d < index->rank(); ++d) picks *= index->dims[d];
   const int64_t bytes = after * hostBytes(in->element), rows = in->dims[dim];
+  if (rows == 0) return Tensors{out};
   for (int64_t b = 0; b < batches; ++b)
     for (int64_t m = 0; m < middle; ++m)
       for (int64_t p = 0; p < picks; ++p) {

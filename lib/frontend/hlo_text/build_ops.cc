@@ -115,12 +115,12 @@ bool Build::bitcast(const Instruction& i, ValueId v, const Shape& from, Val* out
     return order;
   };
   Ints to_physical = majorFirst(from), order = majorFirst(i.shape), from_physical(order.size());
-  for (size_t d = 0; d < order.size(); ++d) {
-    if (order[d] < 0 || order[d] >= static_cast<int64_t>(order.size())) return fail(i, "bad layout");
-    from_physical[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+  for (Ints sorted : {to_physical, order}) {
+    llvm::sort(sorted);
+    for (size_t d = 0; d < sorted.size(); ++d)
+      if (sorted[d] != static_cast<int64_t>(d)) return fail(i, "bad layout");
   }
-  for (int64_t d : to_physical)
-    if (d < 0 || d >= static_cast<int64_t>(to_physical.size())) return fail(i, "bad layout");
+  for (size_t d = 0; d < order.size(); ++d) from_physical[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
   v = b.transpose(v, to_physical);
   Ints physical;
   for (int64_t d : order) physical.push_back(i.shape.dims[static_cast<size_t>(d)]);

@@ -202,8 +202,19 @@ llvm::Error ruleTorchIndexSelect(OpCheck& c) {
   if (auto e = c.needTensors()) return e;
   if (auto e = c.needGiven()) return e;
   if (auto e = c.needDim(AttrKey::dimension, c.in(0).rank(), {})) return e;
-  if (c.in(0).element != c.out(0).element) return c.fail("changes the element type");
-  c.yieldGiven();
+  const Type &in = c.in(0), &index = c.in(1);
+  const int64_t dim = c.num(AttrKey::dimension), batch = c.num(AttrKey::batch_dims);
+  if (!isInteger(index.element)) return c.fail("selects by " + c.text(index) + ", expected integers");
+  if (batch < 0 || batch > dim || batch > index.rank())
+    return c.fail("batch_dims = " + llvm::Twine(batch) + " leaves the dimensions before " + llvm::Twine(dim) + " or " +
+                  c.text(index));
+  const auto batches = [&](const Type& type) { return llvm::ArrayRef<int64_t>(type.dims).take_front(static_cast<size_t>(batch)); };
+  if (!compatibleDims(batches(in), batches(index)))
+    return c.fail("batch dimensions of " + c.text(in) + " and " + c.text(index) + " differ");
+  Dims dims(in.dims.begin(), in.dims.begin() + dim);
+  dims.append(index.dims.begin() + batch, index.dims.end());
+  dims.append(in.dims.begin() + dim + 1, in.dims.end());
+  c.yield(in.element, dims);
   return llvm::Error::success();
 }
 
