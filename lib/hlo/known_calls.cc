@@ -7,11 +7,12 @@
 namespace tpu::hlo {
 namespace {
 
-// The number behind a name in "reduction_dim = 0 : i64" or "\"reduction_dim\": 1".
+// The number behind a name in "reduction_dim = 0 : i64" or "\"reduction_dim\": 1", quotes also spelled \22 as MLIR does.
 std::optional<int64_t> numberIn(llvm::StringRef text, llvm::StringRef name) {
   const size_t at = text.find(name);
   if (at == llvm::StringRef::npos) return std::nullopt;
   text = text.substr(at + name.size());
+  text.consume_front("\\22");
   text = text.drop_while([](char ch) { return ch == '"' || ch == '\\' || ch == ' ' || ch == '=' || ch == ':'; });
   int64_t value;
   return text.consumeInteger(10, value) ? std::nullopt : std::optional(value);

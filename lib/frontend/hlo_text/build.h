@@ -128,8 +128,8 @@ class Build {
   bool customCall(Frame& frame, const Instruction& i, Val* out);
   /// A request for a sharding; false where `target` is none or its text is not understood.
   bool request(const Instruction& i, llvm::StringRef target, ValueId in, Val* out);
-  /// Approximate top-k: a sort by its comparator, cut to the result; false, without an error, where it is not of that form.
-  bool partialReduce(const Instruction& i, llvm::ArrayRef<ValueId> in, llvm::ArrayRef<hlo::TypeId> types, Val* out);
+  /// The comparator of an approximate top-k, a private function over pairs of elements.
+  bool comparator(const Instruction& i, OpId op);
   bool enterManual(Frame& frame, const Instruction& i, Val* out);
   bool leaveManual(Frame& frame, const Instruction& i, Val* out);
   /// The part of a "-start" operation's shape that its "-done" gives.

@@ -436,40 +436,33 @@ bool Build::request(const Instruction& i, StringRef target, ValueId in, Val* out
   return false;
 }
 
-bool Build::partialReduce(const Instruction& i, llvm::ArrayRef<ValueId> in, llvm::ArrayRef<hlo::TypeId> types, Val* out) {
-  StringRef name = i.get("called_computations").trim("{} "), rest = i.get("backend_config").split("reduction_dim").second;
+bool Build::comparator(const Instruction& i, OpId op) {
+  StringRef name = i.get("called_computations").trim("{} ");
   name.consume_front("%");
-  rest = rest.ltrim("\\\": =");
   const auto found = text_.by_name.find(name);
-  int64_t dim;
-  if (found == text_.by_name.end() || rest.consumeInteger(10, dim) || types.empty() || in.size() != 2 * types.size()) return false;
-  const hlo::Type& first = m.typeOf(in[0]);
-  if (dim < 0) dim += first.rank();
-  if (dim < 0 || dim >= first.rank()) return false;
-  llvm::SmallVector<hlo::TypeId, 4> whole, scalars;
-  for (size_t k = 0; k < types.size(); ++k) {
-    hlo::Type cut = m.typeOf(in[k]);
-    const int64_t kept = m.type(types[k]).rank() == cut.rank() ? m.type(types[k]).dims[static_cast<size_t>(dim)] : -1;
-    if (cut.dims != first.dims || kept < 0 || kept > cut.dims[static_cast<size_t>(dim)]) return false;
-    cut.dims[static_cast<size_t>(dim)] = kept;
-    if (!hlo::compatible(cut, m.type(types[k]))) return false;
-    whole.push_back(m.value(in[k]).type);
-    scalars.append(2, m.tensorType(cut.element, {}));
+  if (found == text_.by_name.end()) return true;
+  std::string unused = name.str();
+  for (int k = 1; m.findFunc(unused); ++k) unused = name.str() + "_" + std::to_string(k);
+  const hlo::RegionId outside = b.region();
+  const hlo::FuncId func = m.addFunc(unused, true);
+  m.funcs[func.v].loc = textLoc(text_.computations[found->second].at);
+  b.atEnd(m.func(func).body);
+  Vals args;
+  for (size_t k = 0; k < m.op(op).operands.size() / 2; ++k) {
+    for (int side = 0; side < 2; ++side) {
+      args.emplace_back();
+      args.back().v = m.addArg(m.func(func).body, m.tensorType(m.typeOf(m.op(op).operands[k]).element, {}), b.loc);
+    }
   }
-  const OpId op = b.create(Opcode::sort, in.take_front(types.size()), whole);
-  m.setInt(op, AttrKey::dimension, dim);
-  m.setBool(op, AttrKey::is_stable, true);
-  const auto parameters = [](llvm::ArrayRef<ValueId> args) {
-    Vals all(args.size());
-    for (size_t k = 0; k < args.size(); ++k) all[k].v = args[k];
-    return all;
-  };
-  if (!region(op, text_.computations[found->second], scalars, parameters)) return false;
-  llvm::SmallVector<ValueId, 4> kept;
-  for (size_t k = 0; k < types.size(); ++k)
-    kept.push_back(b.sliceDim(m.op(op).results[k], dim, 0, m.type(types[k]).dims[static_cast<size_t>(dim)]));
-  llvm::ArrayRef<ValueId> left(kept);
-  *out = assemble(i.shape, left);
+  Val root;
+  llvm::SmallVector<ValueId, 8> results;
+  if (!computation(text_.computations[found->second], args, &root) || !leaves(root, i.at, results)) return false;
+  m.funcs[func.v].arg_ports.resize(args.size());
+  m.funcs[func.v].result_ports.resize(results.size());
+  for (ValueId v : results) m.funcs[func.v].result_types.push_back(m.value(v).type);
+  b.yield(results);
+  b.atEnd(outside);
+  m.setStrings(op, AttrKey::called_computations, {unused});
   return true;
 }
 
@@ -501,9 +494,8 @@ bool Build::customCall(Frame& frame, const Instruction& i, Val* out) {
     *out = assemble(i.shape, rest);
     return true;
   }
-  if ((target == "PartialReduce" || target == "ApproxTopK") && partialReduce(i, in, types, out)) return true;
-  if (c.failed()) return false;
   const OpId op = b.create(Opcode::custom_call, in, types);
+  if ((target == "PartialReduce" || target == "ApproxTopK") && !comparator(i, op)) return false;
   m.setString(op, AttrKey::call_target_name, target);
   m.setBool(op, AttrKey::has_side_effect, i.get("custom_call_has_side_effect") == "true");
   if (!i.get("backend_config").empty()) m.setString(op, AttrKey::backend_config, stringOfMlir(i.get("backend_config")));
