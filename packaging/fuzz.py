@@ -29,7 +29,7 @@ def is_document(*stages):
 
 
 def is_mlir(name, data):
-    return name.endswith('.mlir') or data.lstrip().startswith((b'module', b'func.func'))
+    return name.endswith('.mlir') or data.lstrip().startswith((b'module', b'func.func', b'"builtin.module"'))
 
 
 # Target: what is a seed of it (by name and bytes), and the sources that are read with it.

@@ -4,6 +4,7 @@
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "testing.h"
+#include "tpu/testing/mistakes.h"
 
 namespace tpu::frontend {
 namespace {
@@ -24,6 +25,13 @@ TEST(Mistakes, AreRefusedInTheseWords) {
     }
   }
   EXPECT_GT(programs, 200u);
+}
+
+TEST(Mistakes, OfTheGenericFormAndOfResources) {
+  auto text = llvm::MemoryBuffer::getFile(TPU_SOURCE_DIR "/testdata/mistakes/generic.edits");
+  ASSERT_TRUE(static_cast<bool>(text));
+  for (const tpu::testing::Mistake& m : tpu::testing::readMistakes((*text)->getBuffer()))
+    EXPECT_EQ(refusal(m.document), m.expected) << m.edit;
 }
 
 }  // namespace
