@@ -114,8 +114,11 @@ const Computation* Build::called(const Instruction& i, StringRef attribute) {
 
 bool Build::agrees(const Shape& shape, const Val& val) {
   if (val.done || val.manual) return true;
-  if (!val.tuple)
-    return shape.kind != Shape::kTuple && (!val.v.valid() || hlo::compatible(m.type(typeOf(shape)), m.typeOf(val.v)));
+  if (!val.tuple) {
+    if (shape.kind == Shape::kTuple || !val.v.valid()) return shape.kind != Shape::kTuple;
+    const hlo::TypeId stated = typeOf(shape);  // may move all types: before any of them is looked at
+    return hlo::compatible(m.type(stated), m.typeOf(val.v));
+  }
   if (shape.kind != Shape::kTuple || shape.elements.size() != val.elements.size()) return false;
   for (size_t k = 0; k < val.elements.size(); ++k)
     if (!agrees(shape.elements[k], val.elements[k])) return false;
