@@ -198,11 +198,9 @@ bool Build::attributes(const Instruction& i, OpId op) {
     case Opcode::set_dimension_size: return setInt(i, op, "dimensions", AttrKey::dimension);
     case Opcode::iota: return i.get("iota_dimension").empty() ? (m.setInt(op, AttrKey::iota_dimension, 0), true) : setInt(i, op, "iota_dimension", AttrKey::iota_dimension);
     case Opcode::compare: {
-      StringRef type = i.get("type");
       const ElementType element = m.typeOf(m.op(op).operands[0]).element;
-      if (type.empty()) type = isFloat(element) || isComplex(element) ? "FLOAT" : isSigned(element) ? "SIGNED" : "UNSIGNED";
-      m.setString(op, AttrKey::compare_type, type);
-      return setEnum(i, op, "direction", AttrKey::comparison_direction, "");
+      const StringRef type = isFloat(element) || isComplex(element) ? "FLOAT" : isSigned(element) ? "SIGNED" : "UNSIGNED";
+      return setEnum(i, op, "type", AttrKey::compare_type, type) && setEnum(i, op, "direction", AttrKey::comparison_direction, "");
     }
     case Opcode::slice: {
       Ints start, limit, strides;
@@ -301,7 +299,9 @@ bool Build::attributes(const Instruction& i, OpId op) {
     case Opcode::reduce_precision: return setInt(i, op, "exponent_bits", AttrKey::exponent_bits) && setInt(i, op, "mantissa_bits", AttrKey::mantissa_bits);
     case Opcode::rng_bit_generator: {
       const StringRef text = i.get("algorithm");
-      m.setString(op, AttrKey::rng_algorithm, text == "rng_three_fry" ? "THREE_FRY" : text == "rng_philox" ? "PHILOX" : "DEFAULT");
+      const StringRef name = text == "rng_three_fry" ? "THREE_FRY" : text == "rng_philox" ? "PHILOX" : text == "rng_default" || text.empty() ? "DEFAULT" : "";
+      if (name.empty()) return fail(i, "unknown algorithm '" + text + "'");
+      m.setString(op, AttrKey::rng_algorithm, name);
       return true;
     }
     case Opcode::all_gather: return grouped() && setInt(i, op, "dimensions", AttrKey::all_gather_dim);
