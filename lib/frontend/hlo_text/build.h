@@ -142,6 +142,7 @@ class Build {
   bool convolutionLabels(const Instruction& i, OpId op);
   bool groups(const Instruction& i, OpId op);
   bool meshGroups(const Instruction& i, OpId op, llvm::StringRef text);
+  bool mayList(const Instruction& i, int64_t devices);
   bool setInts(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key, bool optional = true);
   bool setInt(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key);
   void setBool(const Instruction& i, OpId op, llvm::StringRef name, AttrKey key, bool otherwise = false);
@@ -171,6 +172,7 @@ class Build {
   llvm::DenseSet<const Computation*> open_;  // being built: calls do not recurse
   const size_t most_;                        // instructions, before the program is taken for one without end
   size_t built_ = 0;                         // instructions, those of a computation once for each of its callers
+  int64_t listed_ = 0;  // devices in groups spelled out so far
   std::map<uint32_t, hlo::ShardingId> result_shardings_;  // by value: xla.sdy.FuncResultSharding
 };
 

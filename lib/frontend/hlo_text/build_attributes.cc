@@ -99,6 +99,13 @@ bool Build::convolutionLabels(const Instruction& i, OpId op) {
          fail(i, "bad dim_labels '" + text + "'");
 }
 
+// Groups that a short text stands for are spelled out: not more of them than memory holds.
+bool Build::mayList(const Instruction& i, int64_t devices) {
+  constexpr int64_t kMost = int64_t{1} << 26;  // half a gigabyte
+  listed_ += std::min(devices, kMost + 1);
+  return listed_ <= kMost || fail(i, "the replica_groups of this program list more than 2^26 devices in all");
+}
+
 // mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}: the devices along the listed axes of a mesh.
 bool Build::meshGroups(const Instruction& i, OpId op, StringRef text) {
   const auto bad = [&](llvm::Error why) {
@@ -109,6 +116,7 @@ bool Build::meshGroups(const Instruction& i, OpId op, StringRef text) {
   if (!mesh) return bad(mesh.takeError());
   auto axes = sharding::parseAxes(*mesh, rest, "");
   if (!axes) return bad(axes.takeError());
+  if (!mayList(i, mesh->numDevices())) return false;
   m.setGroups(op, AttrKey::replica_groups, hlo::groupsAlong(*mesh, *axes));
   return true;
 }
@@ -139,6 +147,7 @@ bool Build::groups(const Instruction& i, OpId op) {
     bool fine = perm.size() == dims.size() && sizes[0] > 0 && sizes[1] > 0 && sizes[0] * sizes[1] == total;
     for (size_t d = 0; d < sorted.size(); ++d) fine = fine && sorted[d] == static_cast<int64_t>(d);
     if (!fine) return fail(i, "bad replica_groups '" + text + "'");
+    if (!mayList(i, total)) return false;
     Ints strides(dims.size(), 1);
     for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
     groups.rows = sizes[0];
@@ -156,6 +165,7 @@ bool Build::groups(const Instruction& i, OpId op) {
   for (StringRef row : splitList(text))
     if (!readInts(row, rows.emplace_back())) return fail(i, "bad replica_groups '" + text + "'");
   if (rows.empty()) {  // all devices are one group
+    if (!mayList(i, m.num_partitions * m.num_replicas)) return false;
     rows.emplace_back();
     for (int64_t d = 0; d < m.num_partitions * m.num_replicas; ++d) rows[0].push_back(d);
   }
