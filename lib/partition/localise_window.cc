@@ -1,6 +1,7 @@
 // Shifting operations on sharded dimensions: fetch the window from neighbours, then run the operation on it
 // locally.
 #include <algorithm>
+#include <array>
 
 #include "localise.h"
 #include "tpu/sharding/reducer.h"
@@ -297,6 +298,16 @@ llvm::Error Localiser::reduceWindowOp(OpId id) {
   return running < 0 ? llvm::Error::success() : runningTotal(id, first, running, std::move(padding));
 }
 
+namespace {
+
+/// The last element inside of an array, and the positions beyond it.
+struct End {
+  int64_t last, from, to;
+};
+std::array<End, 2> endsOf(int64_t size) { return {{{0, INT32_MIN, 0}, {size - 1, size, INT32_MAX}}}; }
+
+}  // namespace
+
 /// What lies beyond the ends of the whole dimension repeats the first and the last element. `position`: of the first element
 /// here.
 ValueId Localiser::repeatEnds(ValueId v, int64_t dim, ValueId position, int64_t size) {
@@ -305,11 +316,11 @@ ValueId Localiser::repeatEnds(ValueId v, int64_t dim, ValueId position, int64_t 
   for (size_t d = 0; d < dims.size(); ++d) places.push_back(static_cast<int64_t>(d));
   one[dim] = 1;
   const ValueId row = v;
-  for (auto [end, from, to] : {std::tuple(int64_t{0}, int64_t{INT32_MIN}, int64_t{0}), {size - 1, size, INT32_MAX}}) {
+  for (const End& end : endsOf(size)) {
     llvm::SmallVector<ValueId, 6> at(dims.size(), s32(0));
-    at[dim] = b_.subtract(s32(end), position);
+    at[dim] = b_.subtract(s32(end.last), position);
     const ValueId repeated = b_.broadcastInDim(b_.dynamicSlice(row, at, one), dims, places);
-    v = b_.select(inRange(dims, dim, position, from, to), repeated, v);
+    v = b_.select(inRange(dims, dim, position, end.from, end.to), repeated, v);
   }
   return v;
 }
@@ -323,10 +334,10 @@ ValueId Localiser::foldEnds(ValueId v, int64_t dim, ValueId position, int64_t si
   for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
     if (d != dim) places.push_back(d);
   }
-  for (auto [end, from, to] : {std::tuple(int64_t{0}, int64_t{INT32_MIN}, int64_t{0}), {size - 1, size, INT32_MAX}}) {
-    const ValueId beyond = b_.select(inRange(dims, dim, position, from, to), added, zeros);
+  for (const End& end : endsOf(size)) {
+    const ValueId beyond = b_.select(inRange(dims, dim, position, end.from, end.to), added, zeros);
     const ValueId sum = b_.broadcastInDim(b_.reduce(beyond, zero, {dim}, Opcode::add), dims, places);
-    v = b_.add(v, b_.select(inRange(dims, dim, position, end, end + 1), sum, zeros));
+    v = b_.add(v, b_.select(inRange(dims, dim, position, end.last, end.last + 1), sum, zeros));
   }
   return v;
 }

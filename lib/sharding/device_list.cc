@@ -1,5 +1,5 @@
 // Reads and spells out lists of devices.
-#include "device_list.h"
+#include "tpu/sharding/device_list.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "device_list.h"
+#include "tpu/sharding/device_list.h"
 #include "llvm/ADT/StringExtras.h"
 #include "tpu/sharding/text.h"
 #include "tpu/support/diagnostics.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "device_list.h"
+#include "tpu/sharding/device_list.h"
 #include "llvm/ADT/StringExtras.h"
 #include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/support/diagnostics.h"

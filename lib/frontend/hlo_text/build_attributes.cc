@@ -1,5 +1,7 @@
 // Attributes of HLO instructions under the names of the operations here.
 #include "build.h"
+#include "tpu/hlo/sharding_mistakes.h"
+#include "tpu/sharding/device_list.h"
 #include "tpu/sharding/text.h"
 
 namespace tpu::frontend::hlo_text {
@@ -142,22 +144,13 @@ bool Build::groups(const Instruction& i, OpId op) {
     int64_t total = 1;
     for (int64_t d : dims)
       if (d < 1 || __builtin_mul_overflow(total, d, &total) || total > int64_t{1} << 24) return fail(i, "bad replica_groups '" + text + "'");
-    Ints sorted = perm;
-    llvm::sort(sorted);
-    bool fine = perm.size() == dims.size() && sizes[0] > 0 && sizes[1] > 0 && sizes[0] * sizes[1] == total;
-    for (size_t d = 0; d < sorted.size(); ++d) fine = fine && sorted[d] == static_cast<int64_t>(d);
-    if (!fine) return fail(i, "bad replica_groups '" + text + "'");
+    if (perm.size() != dims.size() || !hlo::permutationText(perm).empty() || sizes[0] <= 0 || sizes[1] <= 0 || sizes[0] * sizes[1] != total)
+      return fail(i, "bad replica_groups '" + text + "'");
     if (!mayList(i, total)) return false;
-    Ints strides(dims.size(), 1);
-    for (size_t d = dims.size(); d-- > 1;) strides[d - 1] = strides[d] * dims[d];
     groups.rows = sizes[0];
     groups.cols = sizes[1];
-    for (int64_t n = 0; n < total; ++n) {
-      int64_t left = n, id = 0;
-      for (size_t d = perm.size(); d-- > 0; left /= dims[static_cast<size_t>(perm[d])])
-        id += left % dims[static_cast<size_t>(perm[d])] * strides[static_cast<size_t>(perm[d])];
-      groups.ids.push_back(id);
-    }
+    // A shape without dimensions has one device.
+    for (int64_t id : sharding::devicesOf({dims, perm, {0}})) groups.ids.push_back(id);
     m.setGroups(op, AttrKey::replica_groups, std::move(groups));
     return true;
   }

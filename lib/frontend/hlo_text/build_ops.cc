@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "build.h"
+#include "tpu/hlo/sharding_mistakes.h"
 #include "tpu/hlo/literal.h"
 
 namespace tpu::frontend::hlo_text {
@@ -115,11 +116,7 @@ bool Build::bitcast(const Instruction& i, ValueId v, const Shape& from, Val* out
     return order;
   };
   Ints to_physical = majorFirst(from), order = majorFirst(i.shape), from_physical(order.size());
-  for (Ints sorted : {to_physical, order}) {
-    llvm::sort(sorted);
-    for (size_t d = 0; d < sorted.size(); ++d)
-      if (sorted[d] != static_cast<int64_t>(d)) return fail(i, "bad layout");
-  }
+  if (!hlo::permutationText(to_physical).empty() || !hlo::permutationText(order).empty()) return fail(i, "bad layout");
   for (size_t d = 0; d < order.size(); ++d) from_physical[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
   v = b.transpose(v, to_physical);
   Ints physical;

@@ -28,6 +28,7 @@ std::string commaList(llvm::ArrayRef<int64_t> list);
 std::string readIota(llvm::StringRef& text, int64_t devices, DeviceList& out);
 std::string readIds(llvm::StringRef& text, int64_t devices, DeviceList& out);
 
+/// The devices one by one. The list must be one that readIota or readIds accept.
 Ints devicesOf(const DeviceList& list);
 
 }  // namespace tpu::sharding
